@@ -1,0 +1,2 @@
+// Package ratelimit decides how often a key may pass.
+package ratelimit

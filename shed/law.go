@@ -1,0 +1,112 @@
+package shed
+
+import "time"
+
+// Limit is the configuration of a law: how the number of slots is found. It is a
+// plain value without state, so that one Limit may build any number of laws.
+type Limit interface {
+	// New validates the configuration and builds a law from it. Errors name the
+	// field.
+	New() (Law, error)
+}
+
+// Law finds how much work may be in flight. It is fed every change of load and
+// every completion, with the time passed in, and it is not safe for concurrent
+// use: whoever holds the load holds the lock.
+//
+// The number in force is never below the law's minimum (at least 1), never above
+// its maximum, and moves on evidence only.
+type Law interface {
+	// Limit returns the slots in force.
+	Limit() int
+	// Note tells that the load is as given from now on: after an admission, an
+	// arrival in the queue, a departure from it. The step it returns is the zero
+	// Step when nothing moved.
+	Note(now time.Time, load Load) Step
+	// Done tells that one piece of work ended, with the load from now on.
+	Done(now time.Time, load Load, s Sample) Step
+}
+
+// Load is what a law can see of the work at one instant.
+type Load struct {
+	InFlight int // work that holds a slot
+	Waiting  int // work that waits for one
+}
+
+// Sample is one finished piece of work.
+type Sample struct {
+	Admitted time.Time // when it got its slot
+	Deadline time.Time // when its answer becomes worthless; zero: never
+	Outcome  Outcome
+}
+
+// Step is one move of a law: the number in force after it and why it moved.
+type Step struct {
+	Limit int
+	Cause Cause
+}
+
+// Moved reports whether the step changed anything.
+func (s Step) Moved() bool { return s.Cause != CauseNone }
+
+// Outcome says what a finished piece of work tells about capacity.
+type Outcome uint8
+
+const (
+	// Served work was done properly: it is throughput.
+	Served Outcome = iota
+	// Failed work ended in an error of the service itself. A fast failure is not
+	// throughput, and a law must not read it as speed.
+	Failed
+	// TimedOut work missed its deadline or was dropped downstream: evidence of
+	// overload.
+	TimedOut
+	// Ignored work says nothing: the caller's mistake, a cancellation, a stream, a
+	// connection taken over.
+	Ignored
+)
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	switch o {
+	case Served:
+		return "served"
+	case Failed:
+		return "failed"
+	case TimedOut:
+		return "timed-out"
+	default:
+		return "ignored"
+	}
+}
+
+// Cause is why a law moved its limit. The list is closed, for metrics and logs.
+type Cause uint8
+
+// The causes. Not every law knows every cause.
+const (
+	CauseNone      Cause = iota
+	CauseStart           // the initial number
+	CauseGrow            // more concurrency bought more throughput, or latency is low
+	CauseSaturated       // more concurrency bought nothing: something queues below
+	CauseThrash          // more concurrency cost throughput
+	CauseLatency         // work in flight could not finish in its budget (Little's law)
+	CauseUndo            // a cut cost throughput: concurrency was not the cause
+	CauseStalled         // nothing finished while work was in flight
+	CauseErrors          // timeouts or drops
+)
+
+// CauseCount is the number of causes, for arrays indexed by Cause.
+const CauseCount = int(CauseErrors) + 1
+
+var causeNames = [CauseCount]string{
+	"none", "start", "grow", "saturated", "thrash", "latency", "undo", "stalled", "errors",
+}
+
+// String returns the cause's name in metrics and logs.
+func (c Cause) String() string {
+	if int(c) >= CauseCount {
+		return "unknown"
+	}
+	return causeNames[c]
+}
