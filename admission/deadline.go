@@ -1,0 +1,174 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Deadline says how long a request may take in all, counted from its arrival: wait
+// and work together. The zero value says nothing. Make one with [TimeoutHeader],
+// [GRPCTimeout], [EnvoyTimeout], [Within], or several with [Deadlines].
+//
+// Whatever a Deadline says, the deadline of the request's context counts too, and
+// the earliest wins. A client can shorten its own time, never extend it beyond the
+// maximum: a header that is absent, sent twice, unreadable, zero or negative
+// leaves the maximum, and so does one that asks for more.
+//
+// A Deadline is a value, safe for concurrent use. Reading one allocates nothing
+// unless the header is malformed.
+type Deadline struct {
+	max    time.Duration // 0: no limit of its own
+	header string        // canonical; empty: none
+	parse  func(string) (time.Duration, bool)
+	also   []Deadline
+}
+
+// TimeoutHeader reads a header that holds a number of milliseconds ("250") or a Go
+// duration ("1.5s"). Without it, longest applies; zero means that only the
+// header counts. A negative longest is an error from New.
+func TimeoutHeader(name string, longest time.Duration) Deadline {
+	return Deadline{max: longest, header: headerName("TimeoutHeader", name), parse: parseTimeout}
+}
+
+// GRPCTimeout reads the grpc-timeout header: one to eight digits and a unit of H,
+// M, S, m, u or n. Without it, longest applies, as in [TimeoutHeader].
+func GRPCTimeout(longest time.Duration) Deadline {
+	return Deadline{max: longest, header: "Grpc-Timeout", parse: parseGRPC}
+}
+
+// EnvoyTimeout reads X-Envoy-Expected-Rq-Timeout-Ms, in which Envoy says how many
+// milliseconds it will wait for the answer. Without it, longest applies, as in
+// [TimeoutHeader].
+func EnvoyTimeout(longest time.Duration) Deadline {
+	return Deadline{max: longest, header: "X-Envoy-Expected-Rq-Timeout-Ms", parse: parseMillis}
+}
+
+// Within gives every request the same time, whatever its client says.
+func Within(longest time.Duration) Deadline { return Deadline{max: longest} }
+
+// Deadlines combines several: the smallest wins.
+func Deadlines(ds ...Deadline) Deadline { return Deadline{also: ds} }
+
+// timeout returns the time a request with header h has from its arrival, and
+// whether it has a limit at all.
+func (d Deadline) timeout(h http.Header) (time.Duration, bool) {
+	best := noTimeout
+	if d.max > 0 {
+		best = d.max
+	}
+	if d.header != "" {
+		if value, ok := onlyValue(h[d.header]); ok && len(value) <= maxTimeoutText {
+			if t, ok := d.parse(value); ok {
+				best = min(best, t)
+			}
+		}
+	}
+	for _, other := range d.also {
+		if t, ok := other.timeout(h); ok {
+			best = min(best, t)
+		}
+	}
+	return best, best < noTimeout
+}
+
+// at returns the instant by which a request that arrived at the given one must be
+// done, and whether there is one.
+func (d Deadline) at(r *http.Request, arrival time.Time) (time.Time, bool) {
+	deadline, ok := r.Context().Deadline()
+	t, limited := d.timeout(r.Header)
+	if !limited {
+		return deadline, ok
+	}
+	if own := arrival.Add(t); !ok || own.Before(deadline) {
+		return own, true
+	}
+	return deadline, true
+}
+
+func (d Deadline) validate() error {
+	var errs []error
+	if d.max < 0 {
+		errs = append(errs, fmt.Errorf("admission: Deadline: max %v is negative", d.max))
+	}
+	for _, other := range d.also {
+		errs = append(errs, other.validate())
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	noTimeout      = time.Duration(math.MaxInt64)
+	maxTimeoutText = 32 // longer than any sensible number, far shorter than an attack
+)
+
+func parseTimeout(s string) (time.Duration, bool) {
+	if t, ok := parseMillis(s); ok || allDigits(s) {
+		return t, ok
+	}
+	t, err := time.ParseDuration(strings.TrimSpace(s))
+	return t, err == nil && t > 0
+}
+
+func parseMillis(s string) (time.Duration, bool) { return parseUnits(s, time.Millisecond) }
+
+// parseGRPC follows the grpc-timeout grammar: a positive integer of at most eight
+// digits, then the unit.
+func parseGRPC(s string) (time.Duration, bool) {
+	if len(s) < 2 || len(s) > 9 {
+		return 0, false
+	}
+	digits, unit := s[:len(s)-1], grpcUnit(s[len(s)-1])
+	if unit == 0 {
+		return 0, false
+	}
+	return parseUnits(digits, unit)
+}
+
+func grpcUnit(c byte) time.Duration {
+	switch c {
+	case 'H':
+		return time.Hour
+	case 'M':
+		return time.Minute
+	case 'S':
+		return time.Second
+	case 'm':
+		return time.Millisecond
+	case 'u':
+		return time.Microsecond
+	case 'n':
+		return time.Nanosecond
+	}
+	return 0
+}
+
+// parseUnits reads a positive decimal number of units. One too large for a
+// Duration is the largest: the client will wait, and the maximum says how long.
+func parseUnits(digits string, unit time.Duration) (time.Duration, bool) {
+	if !allDigits(digits) {
+		return 0, false
+	}
+	var n time.Duration
+	limit := noTimeout / unit
+	for i := range len(digits) {
+		digit := time.Duration(digits[i] - '0')
+		if n > (limit-digit)/10 {
+			return noTimeout, true
+		}
+		n = n*10 + digit
+	}
+	return n * unit, n > 0
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
