@@ -1,0 +1,84 @@
+package shed
+
+import "time"
+
+// window adds up what happens between two decisions. Times are durations since
+// the law's first event, so that the arithmetic is on integers.
+type window struct {
+	open     time.Duration // counts from here; before it the change of limit settles
+	last     time.Duration // the latest event
+	load     Load          // in force since last
+	area     int64         // Σ in-flight × nanoseconds
+	bound    time.Duration // how long the limit was what held work back
+	served   int
+	timedOut int
+	allowed  time.Duration // Σ of the time admitted work had until its deadline
+	allowedN int
+}
+
+// reading is what one window measured.
+type reading struct {
+	length   time.Duration
+	inFlight float64       // time average
+	rate     float64       // served per second
+	ends     float64       // served and timed out per second
+	latency  time.Duration // by Little's law; 0: nothing ended
+	binding  float64       // share of the window in which the limit held work back
+	allowed  time.Duration // mean time until the deadline at admission; 0: no deadlines
+	served   int
+	timedOut int
+}
+
+// advance moves the window to t under the load that was in force.
+func (w *window) advance(t time.Duration, limit int) {
+	from := max(w.last, w.open)
+	if dt := t - from; dt > 0 {
+		w.area += int64(w.load.InFlight) * int64(dt)
+		if w.load.Waiting > 0 || w.load.InFlight >= limit {
+			w.bound += dt
+		}
+	}
+	w.last = max(w.last, t)
+}
+
+// count adds a finished piece of work that was admitted at the offset admitted.
+func (w *window) count(s Sample) {
+	switch s.Outcome {
+	case Served:
+		w.served++
+	case TimedOut:
+		w.timedOut++
+	default:
+		return
+	}
+	if !s.Deadline.IsZero() && s.Deadline.After(s.Admitted) {
+		w.allowed += s.Deadline.Sub(s.Admitted)
+		w.allowedN++
+	}
+}
+
+// restart begins a new window at open, keeping the load.
+func (w *window) restart(open time.Duration) {
+	*w = window{open: open, last: w.last, load: w.load}
+}
+
+// read returns what was measured. The window must have a positive length.
+func (w *window) read() reading {
+	length := w.last - w.open
+	r := reading{
+		length:   length,
+		inFlight: float64(w.area) / float64(length),
+		rate:     float64(w.served) / length.Seconds(),
+		ends:     float64(w.served+w.timedOut) / length.Seconds(),
+		binding:  float64(w.bound) / float64(length),
+		served:   w.served,
+		timedOut: w.timedOut,
+	}
+	if r.ends > 0 {
+		r.latency = time.Duration(r.inFlight / r.ends * float64(time.Second))
+	}
+	if w.allowedN > 0 {
+		r.allowed = w.allowed / time.Duration(w.allowedN)
+	}
+	return r
+}
