@@ -1,0 +1,112 @@
+package queue
+
+import "time"
+
+// heap is a binary heap whose members know where they stand, so that any of them
+// can be removed in O(log n).
+type heap[T any] struct {
+	items  []T
+	before func(a, b T) bool
+	moved  func(x T, to int) // to is -1 when x has left
+}
+
+func (h *heap[T]) len() int { return len(h.items) }
+
+func (h *heap[T]) push(x T) {
+	h.items = append(h.items, x)
+	h.up(len(h.items)-1, x)
+}
+
+func (h *heap[T]) remove(i int) {
+	last := len(h.items) - 1
+	gone, x := h.items[i], h.items[last]
+	var none T
+	h.items[last] = none
+	h.items = h.items[:last]
+	if i < last {
+		h.place(i, x)
+	}
+	h.moved(gone, -1)
+}
+
+// fix puts the member at i where it belongs after its rank has changed.
+func (h *heap[T]) fix(i int) { h.place(i, h.items[i]) }
+
+func (h *heap[T]) place(i int, x T) {
+	if i > 0 && h.before(x, h.items[(i-1)/2]) {
+		h.up(i, x)
+		return
+	}
+	h.down(i, x)
+}
+
+func (h *heap[T]) up(i int, x T) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h.before(x, h.items[parent]) {
+			break
+		}
+		h.put(i, h.items[parent])
+		i = parent
+	}
+	h.put(i, x)
+}
+
+func (h *heap[T]) down(i int, x T) {
+	for {
+		child := 2*i + 1
+		if child >= len(h.items) {
+			break
+		}
+		if r := child + 1; r < len(h.items) && h.before(h.items[r], h.items[child]) {
+			child = r
+		}
+		if !h.before(h.items[child], x) {
+			break
+		}
+		h.put(i, h.items[child])
+		i = child
+	}
+	h.put(i, x)
+}
+
+func (h *heap[T]) put(i int, x T) {
+	h.items[i] = x
+	h.moved(x, i)
+}
+
+// The heaps of instants a waiter may stand in.
+const (
+	byLeave = iota
+	byDue
+	heaps
+)
+
+func leaveHeap() heap[*Waiter] {
+	return heap[*Waiter]{
+		before: func(a, b *Waiter) bool { return a.leave < b.leave },
+		moved:  func(w *Waiter, to int) { w.pos[byLeave] = to },
+	}
+}
+
+func dueHeap() heap[*Waiter] {
+	return heap[*Waiter]{
+		before: func(a, b *Waiter) bool { return a.due < b.due },
+		moved:  func(w *Waiter, to int) { w.pos[byDue] = to },
+	}
+}
+
+// nextLeave and nextDue return the earliest instant, never when there is none.
+func nextLeave(h *heap[*Waiter]) time.Duration {
+	if h.len() == 0 {
+		return never
+	}
+	return h.items[0].leave
+}
+
+func nextDue(h *heap[*Waiter]) time.Duration {
+	if h.len() == 0 {
+		return never
+	}
+	return h.items[0].due
+}

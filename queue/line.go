@@ -1,0 +1,219 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// line is the order of those who wait, and nothing else: who goes next, who would
+// go last, who has to leave. Instants are durations since an epoch of the caller's.
+// Every operation is O(log n).
+type line struct {
+	classes [priority.Count]class
+	all     list
+	n       int
+	bytes   int64
+	leaves  heap[*Waiter]
+	turns   int     // dispatches since the lowest class had its turn
+	turn    uint64  // the latest place in a ring
+	idle    *tenant // tenants without waiters, to be used again, linked by next
+}
+
+// lowestTurn is how many dispatches from the queue hold one that goes to the
+// lowest class waiting, so that low work is slowed down, not shut out.
+const lowestTurn = 20
+
+func (l *line) init() {
+	l.leaves = leaveHeap()
+	for i := range l.classes {
+		l.classes[i] = newClass()
+	}
+}
+
+// add puts w in line. Its instants are set.
+func (l *line) add(w *Waiter) {
+	c := &l.classes[w.Level.Index()]
+	t := c.tenants[w.Tenant]
+	if t == nil {
+		t = l.newTenant(w.Tenant)
+		c.tenants[t.name] = t
+		l.turn++
+		c.enroll(t, l.turn)
+		c.longest.push(t)
+	}
+	w.pos = [heaps]int{-1, -1}
+	c.join(t, w)
+	l.all.push(w)
+	if w.leave != never {
+		l.leaves.push(w)
+	}
+	l.n++
+	l.bytes += w.Bytes
+	w.state = waiting
+}
+
+// remove takes w out of line, wherever it stands.
+func (l *line) remove(w *Waiter) {
+	c, t := &l.classes[w.Level.Index()], w.tenant
+	l.all.remove(w)
+	if i := w.pos[byLeave]; i >= 0 {
+		l.leaves.remove(i)
+	}
+	l.n--
+	l.bytes -= w.Bytes
+	w.state = outside
+	if c.part(w) {
+		c.strike(t)
+		c.longest.remove(t.pos)
+		delete(c.tenants, t.name)
+		l.drop(t)
+	}
+}
+
+// pop takes out who goes next; nil when nobody waits, or none of the top class
+// when only that one may go.
+func (l *line) pop(at time.Duration, topOnly bool) *Waiter {
+	c := l.turnOf(topOnly)
+	if c == nil {
+		return nil
+	}
+	t := c.first
+	w := t.head(at)
+	many := t.n > 1
+	l.remove(w)
+	if many {
+		c.strike(t)
+		l.turn++
+		c.enroll(t, l.turn)
+		c.longest.fix(t.pos)
+	}
+	return w
+}
+
+// turnOf returns the class to be served now and counts the dispatch.
+func (l *line) turnOf(topOnly bool) *class {
+	lo, hi := l.lowest(), l.highest()
+	if l.n == 0 || topOnly && hi < priority.Count-1 {
+		return nil
+	}
+	if l.turns >= lowestTurn-1 && (!topOnly || lo == hi) {
+		l.turns = 0
+		return &l.classes[lo]
+	}
+	l.turns++
+	return &l.classes[hi]
+}
+
+// lowest and highest return the index of the class at either end that has waiters;
+// lowest is Count and highest -1 when there is none.
+func (l *line) lowest() int {
+	for i := range l.classes {
+		if l.classes[i].n > 0 {
+			return i
+		}
+	}
+	return priority.Count
+}
+
+func (l *line) highest() int {
+	for i := priority.Count - 1; i >= 0; i-- {
+		if l.classes[i].n > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// ahead returns how many would be served before a newcomer, counted fairly.
+func (l *line) ahead(level priority.Level, tenant string) int {
+	i := level.Index()
+	n := l.classes[i].ahead(tenant)
+	for i++; i < priority.Count; i++ {
+		n += l.classes[i].n
+	}
+	return n
+}
+
+// upTo returns how many wait of the class with index i and those below, and
+// whether anybody of a class above does.
+func (l *line) upTo(i int) (n int, above bool) {
+	for j := 0; j <= i; j++ {
+		n += l.classes[j].n
+	}
+	return n, n < l.n
+}
+
+// last returns who yields to a newcomer because the order in force would serve it
+// last: somebody of the lowest class waiting if that is below the newcomer's, else
+// of the tenant with most waiters if that has at least two more than the
+// newcomer's (with one more, the two would only change places), else the oldest of
+// its own tenant once newest goes first. Nil: the newcomer is last itself.
+func (l *line) last(at time.Duration, level priority.Level, tenant string) *Waiter {
+	lo := l.lowest()
+	if lo > level.Index() {
+		return nil
+	}
+	c := &l.classes[lo]
+	most := c.longest.items[0]
+	if lo < level.Index() {
+		return most.tail(at)
+	}
+	own := c.tenants[tenant]
+	if most != own && most.n >= c.backlog(tenant)+2 {
+		return most.tail(at)
+	}
+	if own != nil && own.newestFirst(at) {
+		return own.oldest
+	}
+	return nil
+}
+
+// expired returns somebody whose time is over, with the reason set, or nil. needs
+// is the time that work of each class must have left.
+func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *Waiter {
+	for i := range l.classes {
+		due := &l.classes[i].due
+		if due.len() > 0 && due.items[0].due-needs[i] <= at {
+			due.items[0].Reason = shed.Hopeless
+			return due.items[0]
+		}
+	}
+	if nextLeave(&l.leaves) <= at {
+		w := l.leaves.items[0]
+		w.Reason = shed.WaitedTooLong
+		if w.due <= at {
+			w.Reason = shed.Hopeless
+		}
+		return w
+	}
+	return nil
+}
+
+// nextExpiry returns the earliest instant at which expired finds somebody.
+func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
+	at := nextLeave(&l.leaves)
+	for i := range l.classes {
+		if d := nextDue(&l.classes[i].due); d != never {
+			at = min(at, d-needs[i])
+		}
+	}
+	return at
+}
+
+func (l *line) newTenant(name string) *tenant {
+	t := l.idle
+	if t == nil {
+		t = new(tenant)
+	} else {
+		l.idle = t.next
+	}
+	*t = tenant{name: name}
+	return t
+}
+
+func (l *line) drop(t *tenant) {
+	*t = tenant{next: l.idle}
+	l.idle = t
+}

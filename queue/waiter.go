@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Waiter is one piece of work in front of a [Core]. The caller allocates it, fills
+// in the Ticket and hands it to [Core.Offer]; from a verdict of Waits until the
+// waiter comes back out (from Offer as evicted, Next, Expire or Cancel) the core
+// owns it and the caller must not touch it. After that it may be used again.
+type Waiter struct {
+	Ticket
+	Grant  Grant       // the slot, once the waiter has one
+	Reason shed.Reason // why it has none, once it was refused or had to leave
+
+	state state
+	probe bool // tries out whether the observed service time is right
+
+	joined time.Duration // since the core's epoch, as all instants below
+	half   time.Duration // when half of its longest stay is over
+	leave  time.Duration // when its longest stay is over
+	due    time.Duration // its deadline
+	pos    [heaps]int    // where it stands in the heaps of instants; -1: nowhere
+
+	tenant       *tenant
+	older, newer *Waiter // in the queue as a whole, by arrival
+	prev, next   *Waiter // in its tenant's line, by arrival
+	slot         int     // where a Queue keeps its value
+
+	wake chan struct{} // how Slots tells it
+	time *time.Timer   // how Slots ends its stay
+}
+
+type state uint8
+
+const (
+	outside state = iota // the caller's
+	waiting              // in line
+	leaving              // out of line, not handed back yet
+)
+
+// Grant is a slot that was taken: a small value, valid until it is released. The
+// zero Grant is no slot, and releasing it does nothing.
+type Grant struct {
+	Admitted time.Time     // when the slot was taken
+	Waited   time.Duration // how long that took
+	index    uint32
+	turn     uint32 // which use of the index; 0: none
+}
+
+// Held reports whether the grant was ever given a slot.
+func (g Grant) Held() bool { return g.turn != 0 }
+
+// never is an instant that does not come.
+const never = time.Duration(1<<63 - 1)
+
+// after adds without overflow.
+func after(at, d time.Duration) time.Duration {
+	if d > never-at {
+		return never
+	}
+	return at + d
+}
+
+// list is the queue as a whole, or those on their way out, by arrival.
+type list struct{ oldest, newest *Waiter }
+
+func (l *list) push(w *Waiter) {
+	w.older, w.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = w
+	} else {
+		l.oldest = w
+	}
+	l.newest = w
+}
+
+func (l *list) remove(w *Waiter) {
+	if w.older != nil {
+		w.older.newer = w.newer
+	} else {
+		l.oldest = w.newer
+	}
+	if w.newer != nil {
+		w.newer.older = w.older
+	} else {
+		l.newest = w.older
+	}
+	w.older, w.newer = nil, nil
+}

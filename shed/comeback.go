@@ -1,0 +1,97 @@
+package shed
+
+import (
+	"math"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Comeback answers the refused: when is it worth asking again? The zero value is
+// ready. It is not safe for concurrent use, allocates nothing, and its methods are
+// O(1).
+//
+// Per level, v = (callers refused in the last 10 s and not yet due back) / (this
+// level's admit rate): the time the level needs to serve those already sent away.
+// While nothing is admitted v doubles as the drought doubles. The answer is drawn
+// evenly from the whole seconds in [v, 2v], so that callers refused together do
+// not return together.
+type Comeback struct {
+	level [priority.Count]returns
+}
+
+const (
+	comebackWindow = 10               // seconds a refusal or an admission is remembered
+	comebackMost   = 60 * time.Second // the longest answer; v itself is at most half of it
+)
+
+// Admitted tells that somebody of this level got a slot.
+func (c *Comeback) Admitted(now time.Time, l priority.Level) {
+	r := &c.level[l.Index()]
+	r.advance(now)
+	r.admitted[r.second%comebackWindow]++
+	r.admits++
+	r.last = now
+}
+
+// Refused counts a caller of this level that was just refused, and returns when it
+// should come back: whole seconds, 1 to 60. random is evenly spread over [0, 1);
+// values outside count as the nearest inside.
+func (c *Comeback) Refused(now time.Time, l priority.Level, random float64) time.Duration {
+	r := &c.level[l.Index()]
+	r.advance(now)
+	if r.last.IsZero() {
+		r.last = now
+	}
+	v := r.seconds(now)
+	after := v + min(int64(max(random, 0)*float64(v+1)), v)
+	r.away++
+	r.due[(r.second+min(after, comebackWindow))%len64(r.due[:])]++
+	return time.Duration(after) * time.Second
+}
+
+// returns is the bookkeeping of one level, in buckets of one second.
+type returns struct {
+	start    time.Time // second 0
+	second   int64     // seconds since start
+	last     time.Time // the latest admission, or the first refusal before any
+	admits   int64     // admissions in the window
+	away     int64     // refused and not yet due back
+	admitted [comebackWindow]int64
+	due      [comebackWindow + 1]int64 // by the second they are due in
+}
+
+// seconds returns v for the next caller, who is counted among those away.
+func (r *returns) seconds(now time.Time) int64 {
+	most := int64(comebackMost / time.Second / 2)
+	drought := now.Sub(r.last).Seconds()
+	v := math.Exp2(math.Floor(math.Log2(1 + max(drought, 0))))
+	if r.admits > 0 {
+		window := min(float64(r.second)+1, comebackWindow)
+		v = max(v, float64(r.away+1)*window/float64(r.admits))
+	}
+	return int64(math.Ceil(min(max(v, 1), float64(most))))
+}
+
+// advance forgets what has left the window. A clock that stands still or goes back
+// forgets nothing.
+func (r *returns) advance(now time.Time) {
+	if r.start.IsZero() {
+		r.start = now
+	}
+	second := int64(now.Sub(r.start) / time.Second)
+	if second-r.second > comebackWindow {
+		*r = returns{start: r.start, second: second, last: r.last}
+	}
+	for r.second < second {
+		r.second++
+		i := r.second % comebackWindow
+		r.admits -= r.admitted[i]
+		r.admitted[i] = 0
+		j := r.second % len64(r.due[:])
+		r.away -= r.due[j]
+		r.due[j] = 0
+	}
+}
+
+func len64(s []int64) int64 { return int64(len(s)) }

@@ -1,0 +1,93 @@
+package shed
+
+import (
+	"math"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Forever as an Arrival's Remaining means: no deadline.
+const Forever = time.Duration(math.MaxInt64)
+
+// Door decides who comes in, who waits and who is turned away, from what has been
+// observed. It is a plain value; deciding is pure and O(1).
+type Door struct {
+	Rate    float64       // slots coming free per second; zero: not known, nobody is refused for a predicted wait
+	Service time.Duration // time that work needs once it has a slot; zero: not known
+}
+
+// Arrival is what the door can see of somebody who wants a slot.
+type Arrival struct {
+	Level     priority.Level
+	Slot      bool          // a slot is free for it and nobody goes before it
+	Ahead     int           // who would be served before it, counted fairly
+	Depth     int           // who waits already within the bound
+	Bound     int           // how many may wait, for this level
+	Outranks  bool          // somebody waiting would be served after it and can yield
+	MaxWait   time.Duration // longest stay; zero or less: it does not wait
+	Remaining time.Duration // until its deadline; Forever: none
+}
+
+// Verdict is what the door says.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Out   Verdict = iota // turned away
+	Waits                // joins the queue
+	In                   // has a slot
+)
+
+// String returns the verdict's name.
+func (v Verdict) String() string {
+	switch v {
+	case In:
+		return "in"
+	case Waits:
+		return "waits"
+	default:
+		return "out"
+	}
+}
+
+// Decide returns the verdict, and for Out the reason. Work that cannot be done
+// before its deadline stays out even when a slot is free. A wait is predicted as
+// (Ahead+1)/Rate; one that does not fit in what the deadline leaves is Hopeless,
+// one longer than MaxWait is as good as a full queue.
+func (d Door) Decide(a Arrival) (Verdict, Reason) {
+	slack := a.Remaining
+	if a.Remaining != Forever {
+		slack -= d.Service
+	}
+	switch {
+	case slack <= 0:
+		return Out, Hopeless
+	case a.Slot:
+		return In, Admitted
+	case a.MaxWait <= 0:
+		return Out, Capacity
+	}
+	wait := d.wait(a.Ahead)
+	switch {
+	case wait > slack:
+		return Out, Hopeless
+	case wait > a.MaxWait:
+		return Out, QueueFull
+	case a.Depth >= a.Bound && !a.Outranks:
+		return Out, QueueFull
+	}
+	return Waits, Admitted
+}
+
+// wait predicts the stay behind the given number of others.
+func (d Door) wait(ahead int) time.Duration {
+	if !(d.Rate > 0) {
+		return 0
+	}
+	s := (float64(ahead) + 1) / d.Rate * float64(time.Second)
+	if s >= float64(Forever) {
+		return Forever
+	}
+	return time.Duration(s)
+}
