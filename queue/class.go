@@ -86,7 +86,7 @@ func (c *class) join(t *tenant, w *Waiter) {
 	t.newest = w
 	t.n++
 	c.n++
-	c.bytes += w.Bytes
+	c.bytes += w.size
 	c.backlogs.add(t.n, 1)
 	c.longest.fix(t.pos)
 	if w.due != never && !w.probe {
@@ -111,7 +111,7 @@ func (c *class) part(w *Waiter) (empty bool) {
 	c.backlogs.add(t.n, -1)
 	t.n--
 	c.n--
-	c.bytes -= w.Bytes
+	c.bytes -= w.size
 	if i := w.pos[byDue]; i >= 0 {
 		c.due.remove(i)
 	}

@@ -50,7 +50,7 @@ func (l *line) add(w *Waiter) {
 		l.leaves.push(w)
 	}
 	l.n++
-	l.bytes += w.Bytes
+	l.bytes += w.size
 	w.state = waiting
 }
 
@@ -62,7 +62,7 @@ func (l *line) remove(w *Waiter) {
 		l.leaves.remove(i)
 	}
 	l.n--
-	l.bytes -= w.Bytes
+	l.bytes -= w.size
 	w.state = outside
 	if c.part(w) {
 		c.strike(t)
@@ -147,27 +147,35 @@ func (l *line) upTo(i int) (n int, above bool) {
 
 // last returns who yields to a newcomer because the order in force would serve it
 // last: somebody of the lowest class waiting if that is below the newcomer's, else
-// of the tenant with most waiters if that has at least two more than the
-// newcomer's (with one more, the two would only change places), else the oldest of
-// its own tenant once newest goes first. Nil: the newcomer is last itself.
-func (l *line) last(at time.Duration, level priority.Level, tenant string) *Waiter {
+// the last of the tenant that yielder names. Nil: the newcomer is last itself.
+func (l *line) last(at time.Duration, level int, name string) *Waiter {
 	lo := l.lowest()
-	if lo > level.Index() {
-		return nil
+	if lo < level {
+		return l.classes[lo].longest.items[0].tail(at)
 	}
-	c := &l.classes[lo]
-	most := c.longest.items[0]
-	if lo < level.Index() {
-		return most.tail(at)
-	}
-	own := c.tenants[tenant]
-	if most != own && most.n >= c.backlog(tenant)+2 {
-		return most.tail(at)
-	}
-	if own != nil && own.newestFirst(at) {
-		return own.oldest
+	if t, _ := l.yielder(at, level, name); t != nil {
+		return t.tail(at)
 	}
 	return nil
+}
+
+// yielder returns the tenant of this class that has to yield to a newcomer, and how
+// many waiters it keeps whatever happens: the tenant with most waiters if it has at
+// least two more than the newcomer's (with one more, the two would only change
+// places), else the newcomer's own once newest goes first. Nil: none.
+func (l *line) yielder(at time.Duration, level int, name string) (t *tenant, keep int) {
+	c := &l.classes[level]
+	if c.n == 0 {
+		return nil, 0
+	}
+	own, most := c.tenants[name], c.longest.items[0]
+	if b := c.backlog(name); most != own && most.n >= b+2 {
+		return most, b + 1
+	}
+	if own != nil && own.newestFirst(at) {
+		return own, 0
+	}
+	return nil, 0
 }
 
 // expired returns somebody whose time is over, with the reason set, or nil. needs

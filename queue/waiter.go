@@ -16,7 +16,8 @@ type Waiter struct {
 	Reason shed.Reason // why it has none, once it was refused or had to leave
 
 	state state
-	probe bool // tries out whether the observed service time is right
+	probe bool  // tries out whether the observed service time is right
+	size  int64 // bytes it counts for
 
 	joined time.Duration // since the core's epoch, as all instants below
 	half   time.Duration // when half of its longest stay is over

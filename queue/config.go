@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Config is everything a [Core] or [Slots] is told. It is plain values: the same
+// Config may build any number of them.
+type Config struct {
+	// Limit is the law that finds the number of slots. Nil: shed.Throughput{}.
+	Limit shed.Limit
+	// MaxWait is the longest stay in the queue. Zero: 250 ms. NoWait: nobody waits.
+	// Other negatives are an error.
+	MaxWait time.Duration
+	// Bound is how many may wait. Zero: twice the limit in force, at least 64.
+	// Negative: an error.
+	Bound int
+	// Bytes bounds the announced body bytes of those who wait. Zero: no bound.
+	// Negative: an error. A body of unknown length (-1) counts 1 MiB, and one
+	// request may bring an eighth of the bound at most.
+	Bytes int64
+	// Reserve is how many slots only Critical may use. The others may always use at
+	// least one, whatever the limit in force. Negative: an error.
+	Reserve int
+	// Share is how much of the bound each class, together with those below it, may
+	// fill while somebody of a higher class waits; index with [priority.Level.Index].
+	// All zero: 0.50, 0.70, 0.85, 1. Otherwise each must be in (0, 1].
+	Share [priority.Count]float64
+	// OnMove is told every move of the limit by [Slots], after the fact and without
+	// any lock held, from whichever goroutine caused it. Nil: nobody is told.
+	OnMove func(shed.Step)
+}
+
+const (
+	defaultMaxWait = 250 * time.Millisecond
+	leastBound     = 64
+	unknownLength  = 1 << 20 // bytes counted for a body that does not say
+	bytesPart      = 8       // one request brings this part of the byte bound at most
+)
+
+var defaultShare = [priority.Count]float64{0.50, 0.70, 0.85, 1}
+
+// settled returns c with its defaults filled in, or an error that names the field.
+func (c Config) settled() (Config, error) {
+	switch {
+	case c.MaxWait < 0 && c.MaxWait != NoWait:
+		return c, fmt.Errorf("queue: MaxWait = %v: must not be negative (NoWait = never wait)", c.MaxWait)
+	case c.Bound < 0:
+		return c, fmt.Errorf("queue: Bound = %d: must not be negative", c.Bound)
+	case c.Bytes < 0:
+		return c, fmt.Errorf("queue: Bytes = %d: must not be negative", c.Bytes)
+	case c.Reserve < 0:
+		return c, fmt.Errorf("queue: Reserve = %d: must not be negative", c.Reserve)
+	}
+	if c.Limit == nil {
+		c.Limit = shed.Throughput{}
+	}
+	if fixed, ok := c.Limit.(shed.Fixed); ok && c.Reserve >= max(int(fixed), 1) {
+		return c, fmt.Errorf("queue: Reserve = %d: must leave at least one of %d slots to the other levels", c.Reserve, int(fixed))
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = defaultMaxWait
+	}
+	if c.Share == [priority.Count]float64{} {
+		c.Share = defaultShare
+	}
+	for i, s := range c.Share {
+		if math.IsNaN(s) || s <= 0 || s > 1 {
+			return c, fmt.Errorf("queue: Share[%v] = %v: must be above 0 and at most 1", priority.FromIndex(i), s)
+		}
+	}
+	return c, nil
+}
+
+// bound returns how many may wait while the given limit is in force.
+func (c *Config) bound(limit int) int {
+	if c.Bound > 0 {
+		return c.Bound
+	}
+	return max(2*min(limit, math.MaxInt/2), leastBound)
+}
+
+// others returns how many slots the levels below Critical may use together.
+func (c *Config) others(limit int) int { return max(limit-c.Reserve, 1) }
+
+// stay returns the longest stay of a ticket; zero when it does not wait.
+func (c *Config) stay(t *Ticket) time.Duration {
+	switch {
+	case t.MaxWait < 0:
+		return 0
+	case t.MaxWait == 0:
+		return max(c.MaxWait, 0)
+	default:
+		return max(min(t.MaxWait, c.MaxWait), 0)
+	}
+}
+
+// size returns the bytes a ticket counts for, and whether one request may bring
+// that many.
+func (c *Config) size(t *Ticket) (int64, bool) {
+	if c.Bytes == 0 {
+		return 0, true
+	}
+	n := t.Bytes
+	if n < 0 {
+		n = unknownLength
+	}
+	return n, n <= c.Bytes/bytesPart
+}
+
+// sameKind reports whether two limits are of the same type, sameLimit whether they
+// are the same configuration. A type that cannot be compared never is.
+func sameKind(a, b shed.Limit) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
+
+func sameLimit(a, b shed.Limit) bool {
+	return sameKind(a, b) && reflect.ValueOf(a).Comparable() && a == b
+}

@@ -1,0 +1,320 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Core decides who gets a slot, who waits and who goes. It is pure: the time is an
+// argument, and there is no lock, channel or goroutine in it, so that programs in
+// virtual time can drive it. It is not safe for concurrent use; [Slots] is the lock
+// and the wait around one.
+//
+// After every call of Offer, Cancel, Release or Update, and when [Core.NextExpiry]
+// comes, the caller empties Expire and then Next: the first hands back who has to
+// leave, the second who now has a slot. Time must not run backwards between calls.
+//
+// Offer, Next, Expire, Cancel and Release cost O(log n) in the number of waiters
+// and do not allocate, apart from growing to a size not seen before.
+type Core struct {
+	config   Config
+	law      shed.Law
+	limit    int // what the law says
+	line     line
+	out      list // who has to leave and was not handed back yet
+	table    table
+	critical int       // of the work in flight
+	full     bool      // somebody would have to wait
+	since    time.Time // since when it is full with nothing coming free
+	meter    shed.Meter
+	comeback shed.Comeback
+	draining bool
+	epoch    time.Time
+
+	step     shed.Step // the latest move not yet taken by Moved
+	cause    shed.Cause
+	moves    [shed.CauseCount]uint64
+	admitted [priority.Count]uint64
+	waited   uint64
+	refused  [priority.Count][shed.ReasonCount]uint64
+}
+
+// NewCore builds a core. Errors name the field of the Config.
+func NewCore(config Config) (*Core, error) {
+	config, err := config.settled()
+	if err != nil {
+		return nil, err
+	}
+	law, err := config.Limit.New()
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{config: config, law: law, limit: law.Limit()}
+	c.line.init()
+	return c, nil
+}
+
+// Offer asks for a slot. In: w.Grant is the slot. Waits: w is in the queue, and the
+// core's until it comes out again. Out: w.Reason says why. evictee is somebody who
+// gave up its place for w, with the reason set; with a bound in bytes there may be
+// more of them, which come out through Expire.
+func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter) {
+	at := c.at(now)
+	w.state, w.probe, w.Grant, w.Reason = outside, false, Grant{}, shed.Admitted
+	if c.line.n > 0 {
+		c.sweep(now, at)
+	}
+	door, arrival, yields := c.arrival(now, at, w)
+	v, reason := door.Decide(arrival)
+	if v == shed.Waits && !c.fits(at, w, yields) {
+		v, reason = shed.Out, shed.QueueBytes
+	}
+	if c.draining {
+		v, reason = shed.Out, shed.Draining
+	}
+	switch v {
+	case shed.In:
+		c.take(now, w, 0)
+		c.note(now)
+	case shed.Waits:
+		if yields != nil {
+			c.evict(yields)
+			evictee = yields
+		}
+		c.makeRoom(at, w)
+		c.join(at, w, arrival, door.Service)
+		c.note(now)
+	default:
+		c.refuse(w, reason)
+	}
+	return v, evictee
+}
+
+// arrival gathers what the door has to know of w, and who would yield to it.
+func (c *Core) arrival(now time.Time, at time.Duration, w *Waiter) (shed.Door, shed.Arrival, *Waiter) {
+	door := shed.Door{}
+	a := shed.Arrival{Level: w.Level, Remaining: shed.Forever, Slot: c.mayGo(w.Level)}
+	if !w.Deadline.IsZero() {
+		a.Remaining = w.Deadline.Sub(now)
+		door.Service = c.needs(w, a.Remaining)
+	}
+	if a.Slot {
+		return door, a, nil
+	}
+	var yields *Waiter
+	if a.MaxWait = c.config.stay(&w.Ticket); a.MaxWait > 0 {
+		door.Rate, _ = c.meter.Rate(now, c.silence(now))
+		a.Ahead = c.line.ahead(w.Level, w.Tenant)
+		if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
+			yields = c.line.last(at, w.Level.Index(), w.Tenant)
+			a.Outranks = yields != nil
+		}
+	}
+	return door, a, yields
+}
+
+// needs returns the time w must have left, and lets w put the estimate to the test
+// when nobody else does.
+func (c *Core) needs(w *Waiter, remaining time.Duration) time.Duration {
+	if remaining <= 0 || !c.meter.Doubtful(w.Level, remaining) {
+		return c.meter.Needs(w.Level)
+	}
+	if w.probe = c.meter.Try(w.Level); w.probe {
+		return 0
+	}
+	return c.meter.Needs(w.Level)
+}
+
+// mayGo reports whether a newcomer of this level may have a slot at once: one is
+// free, and nobody who waits could use it. Critical may use the reserve past
+// waiters of the other levels, who may not.
+func (c *Core) mayGo(l priority.Level) bool {
+	if l < priority.Critical {
+		return c.line.n == 0 && c.othersFree()
+	}
+	return c.table.n < c.limit && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
+}
+
+// othersFree reports whether a slot is free for the levels below Critical.
+func (c *Core) othersFree() bool {
+	return c.table.n < c.limit && c.table.n-c.critical < c.config.others(c.limit)
+}
+
+// depth returns how many wait against the bound that binds this level: its share
+// while somebody above waits, else the whole.
+func (c *Core) depth(l priority.Level) (depth, bound int) {
+	bound = c.config.bound(c.limit)
+	if c.line.n >= bound {
+		return c.line.n, bound
+	}
+	if n, above := c.line.upTo(l.Index()); above {
+		return n, max(int(c.config.Share[l.Index()]*float64(bound)), 1)
+	}
+	return c.line.n, bound
+}
+
+// join puts w in line.
+func (c *Core) join(at time.Duration, w *Waiter, a shed.Arrival, service time.Duration) {
+	w.joined, w.due = at, never
+	stay := a.MaxWait
+	if a.Remaining != shed.Forever {
+		w.due = after(at, a.Remaining)
+		stay = min(stay, a.Remaining-service)
+	}
+	w.half = after(at, stay/2)
+	w.leave = after(at, a.MaxWait)
+	if w.probe {
+		w.leave = min(w.leave, w.due)
+	}
+	c.line.add(w)
+}
+
+// Next returns somebody from the queue who has a slot from now on, in w.Grant, or
+// nil when no slot is free for anybody who waits.
+func (c *Core) Next(now time.Time) *Waiter {
+	if c.line.n == 0 || c.table.n >= c.limit {
+		return nil
+	}
+	at := c.at(now)
+	c.sweep(now, at)
+	w := c.line.pop(at, !c.othersFree())
+	if w == nil {
+		return nil
+	}
+	c.take(now, w, at-w.joined)
+	c.note(now)
+	return w
+}
+
+// Expire returns somebody who has to leave the queue, with the reason set, or nil.
+func (c *Core) Expire(now time.Time) *Waiter {
+	if c.line.n > 0 {
+		c.sweep(now, c.at(now))
+	}
+	w := c.out.oldest
+	if w != nil {
+		c.out.remove(w)
+		w.state = outside
+	}
+	return w
+}
+
+// NextExpiry returns the instant at which Expire has somebody to hand back unless
+// something else happens before, and whether there is one.
+func (c *Core) NextExpiry() (time.Time, bool) {
+	if c.out.oldest != nil {
+		return c.epoch, true
+	}
+	needs := c.allNeeds()
+	at := c.line.nextExpiry(&needs)
+	return c.epoch.Add(at), at != never
+}
+
+// Cancel takes w out of the queue because its client left. It reports false when w
+// was not waiting any more.
+func (c *Core) Cancel(now time.Time, w *Waiter) bool { return c.cancel(now, w, shed.ClientGone) }
+
+func (c *Core) cancel(now time.Time, w *Waiter, r shed.Reason) bool {
+	switch w.state {
+	case waiting:
+		c.line.remove(w)
+		c.refuse(w, r)
+		c.note(now)
+		return true
+	case leaving:
+		c.out.remove(w)
+		w.state = outside
+	}
+	return false
+}
+
+// Release gives the slot back and returns the move of the limit that follows from
+// it. A grant that is not held, because it was released before or never given, does
+// nothing.
+func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
+	r := c.table.held(g)
+	if r == nil {
+		return shed.Step{}
+	}
+	sample := shed.Sample{Admitted: r.admitted, Deadline: r.deadline, Outcome: o}
+	c.measure(now, r, sample)
+	if r.level >= priority.Critical {
+		c.critical--
+	}
+	c.table.release(g)
+	c.refill(now)
+	step := c.law.Done(now, c.load(), sample)
+	c.moved(step)
+	return step
+}
+
+// measure feeds the meter with a piece of work that ends.
+func (c *Core) measure(now time.Time, r *row, s shed.Sample) {
+	switch {
+	case !r.probe:
+	case s.Outcome == shed.Ignored:
+		c.meter.Untried(r.level)
+	default:
+		c.meter.Tried(r.level, s.Outcome == shed.Served && !now.After(s.Deadline))
+	}
+	if s.Outcome == shed.Ignored {
+		return
+	}
+	c.meter.Done(now, r.level, s)
+	if c.full {
+		c.meter.Freed(now, now.Sub(c.since))
+	}
+}
+
+// Comeback counts a caller of this level that was just refused and returns when it
+// should come back; see [shed.Comeback]. random is evenly spread over [0, 1).
+func (c *Core) Comeback(now time.Time, l priority.Level, random float64) time.Duration {
+	return c.comeback.Refused(now, l, random)
+}
+
+// Update adopts another configuration, or returns an error that names the field
+// and changes nothing. Who waits above a lowered bound stays, with the stay it was
+// promised; work in flight above a lowered limit drains. The law goes on when its
+// configuration is the same; a changed configuration of the same kind starts from
+// the number in force if its law can (a Resume(limit int) method).
+func (c *Core) Update(now time.Time, config Config) error {
+	config, err := config.settled()
+	if err != nil {
+		return err
+	}
+	if !sameLimit(c.config.Limit, config.Limit) {
+		law, err := config.Limit.New()
+		if err != nil {
+			return err
+		}
+		if r, ok := law.(interface{ Resume(limit int) }); ok && sameKind(c.config.Limit, config.Limit) {
+			r.Resume(c.limit)
+		}
+		c.law = law
+	}
+	c.config = config
+	c.limit = c.law.Limit()
+	c.refill(now)
+	c.note(now)
+	return nil
+}
+
+// Drain makes everybody who waits leave, through Expire, and refuses newcomers.
+// Work in flight is not touched. There is no way back.
+func (c *Core) Drain(now time.Time) {
+	c.draining = true
+	for c.line.all.oldest != nil {
+		c.dismiss(c.line.all.oldest, shed.Draining)
+	}
+	c.note(now)
+}
+
+// Moved returns the latest move of the limit since it was last asked, the zero Step
+// if there was none.
+func (c *Core) Moved() shed.Step {
+	s := c.step
+	c.step = shed.Step{}
+	return s
+}

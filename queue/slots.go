@@ -1,0 +1,259 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Slots hands out a limited number of slots, and lets a bounded number of callers
+// wait for one in a fair order: a lock and a wait around a [Core], whose rules it
+// follows. It starts no goroutine, and nobody polls: a caller that waits sleeps
+// until it is told, its stay ends, or its context does. All methods are safe for
+// concurrent use; Acquire without a wait and Release cost one short critical
+// section each and do not allocate.
+type Slots struct {
+	onMove func(shed.Step)
+
+	mu   sync.Mutex
+	core *Core
+	idle *Waiter // to be used again, linked by next
+	kept int     // how many those are
+}
+
+// mostKept is how many waiters, with their channel and timer, are kept for the next
+// rush.
+const mostKept = 1024
+
+// NewSlots builds slots. Errors name the field of the Config.
+func NewSlots(config Config) (*Slots, error) {
+	core, err := NewCore(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Slots{onMove: config.OnMove, core: core}, nil
+}
+
+// Acquire takes a slot, waiting for one within the bounds of the Config and the
+// ticket; now is the caller's current time. It returns when there is a slot, when
+// the stay is over, when the deadline can no longer be met, when the place in the
+// queue goes to somebody ranked higher, or when ctx ends, whichever is first. The
+// error is a [shed.Reason]: ClientGone when ctx was cancelled, Hopeless when its
+// deadline passed. The grant must be released exactly once.
+func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, error) {
+	if err := ctx.Err(); err != nil {
+		return Grant{}, s.turnAway(t.Level, ended(err))
+	}
+	s.mu.Lock()
+	w := s.waiter()
+	w.Ticket = t
+	v, evictee := s.core.Offer(now, w)
+	if v != shed.Waits {
+		g, reason := w.Grant, w.Reason
+		s.keep(w)
+		s.settle(now, evictee)
+		return g, reason.Err()
+	}
+	leave := s.core.leaveAt(w)
+	s.settle(now, evictee)
+	return s.wait(ctx, w, leave.Sub(now))
+}
+
+// TryAcquire takes a slot if one is free and nobody who waits goes first. It never
+// blocks.
+func (s *Slots) TryAcquire(now time.Time, t Ticket) (Grant, error) {
+	t.MaxWait = NoWait
+	return s.Acquire(context.Background(), now, t)
+}
+
+// wait blocks until w has left the queue, and ends its use. No lock is held.
+func (s *Slots) wait(ctx context.Context, w *Waiter, stay time.Duration) (Grant, error) {
+	if w.time == nil {
+		w.time = time.NewTimer(stay)
+	} else {
+		w.time.Reset(stay)
+	}
+	for {
+		select {
+		case <-w.wake:
+			return s.finish(ctx, w)
+		case <-w.time.C:
+			if stay = s.expire(w); stay > 0 {
+				w.time.Reset(stay)
+				continue
+			}
+		case <-ctx.Done():
+			s.cancel(ctx, w)
+		}
+		<-w.wake
+		return s.finish(ctx, w)
+	}
+}
+
+// expire makes w leave if its time is over, and returns how long it may stay on
+// otherwise: the estimate of the service time may have changed since it joined.
+func (s *Slots) expire(w *Waiter) time.Duration {
+	s.mu.Lock()
+	now := time.Now()
+	var stay time.Duration
+	if w.state == waiting {
+		stay = max(s.core.leaveAt(w).Sub(now), 0)
+	}
+	s.settle(now, nil)
+	return stay
+}
+
+// cancel makes w leave because its context ended, unless it has left already.
+func (s *Slots) cancel(ctx context.Context, w *Waiter) {
+	s.mu.Lock()
+	now := time.Now()
+	if s.core.cancel(now, w, ended(ctx.Err())) {
+		s.settle(now, w)
+		return
+	}
+	s.settle(now, nil)
+}
+
+// finish returns what w got and keeps it for the next caller. A slot that came
+// together with the end of the context is given back: nobody would use it.
+func (s *Slots) finish(ctx context.Context, w *Waiter) (Grant, error) {
+	w.time.Stop()
+	g, reason, level := w.Grant, w.Reason, w.Level
+	err := ctx.Err()
+	s.mu.Lock()
+	s.keep(w)
+	if err == nil || reason != shed.Admitted {
+		s.mu.Unlock()
+		return g, reason.Err()
+	}
+	now := time.Now()
+	reason = ended(err)
+	s.core.revoke(now, g, level, reason)
+	s.settle(now, nil)
+	return Grant{}, reason
+}
+
+// Release gives the slot back and says how the work ended. Releasing twice, through
+// a copy of the grant, or a grant that was never given, does nothing.
+func (s *Slots) Release(g Grant, o shed.Outcome) {
+	if !g.Held() {
+		return
+	}
+	now := time.Now()
+	s.mu.Lock()
+	s.core.Release(now, g, o)
+	s.settle(now, nil)
+}
+
+// RetryAfter counts a caller of this level that was just refused for lack of
+// capacity, and returns when it should come back: whole seconds, 1 to 60; see
+// [shed.Comeback].
+func (s *Slots) RetryAfter(l priority.Level) time.Duration {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.Comeback(now, l, rand.Float64())
+}
+
+// Drain makes everybody who waits leave with Draining and refuses newcomers. Work
+// in flight goes on. There is no way back; a second call does nothing.
+func (s *Slots) Drain() {
+	s.mu.Lock()
+	now := time.Now()
+	s.core.Drain(now)
+	s.settle(now, nil)
+}
+
+// Update adopts another configuration, or returns an error that names the field and
+// changes nothing; see [Core.Update].
+func (s *Slots) Update(config Config) error {
+	s.mu.Lock()
+	now := time.Now()
+	err := s.core.Update(now, config)
+	if err == nil {
+		s.onMove = config.OnMove
+	}
+	s.settle(now, nil)
+	return err
+}
+
+// Stats returns what the slots look like now.
+func (s *Slots) Stats() Stats {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.Stats(now)
+}
+
+// settle ends a critical section: it takes out everybody who has to leave or may
+// go, unlocks, and only then wakes them and reports the move. left is somebody who
+// has left already, or nil.
+func (s *Slots) settle(now time.Time, left *Waiter) {
+	if left != nil {
+		left.next = nil
+	}
+	first, c := left, s.core
+	if c.line.n > 0 || c.out.oldest != nil {
+		for w := c.Expire(now); w != nil; w = c.Expire(now) {
+			w.next, first = first, w
+		}
+		for w := c.Next(now); w != nil; w = c.Next(now) {
+			w.next, first = first, w
+		}
+		for w := c.Expire(now); w != nil; w = c.Expire(now) {
+			w.next, first = first, w
+		}
+	}
+	step, onMove := c.Moved(), s.onMove
+	s.mu.Unlock()
+	for w := first; w != nil; {
+		next := w.next
+		w.next = nil
+		w.wake <- struct{}{}
+		w = next
+	}
+	if onMove != nil && step.Moved() {
+		onMove(step)
+	}
+}
+
+// turnAway counts a refusal that never reached the queue.
+func (s *Slots) turnAway(l priority.Level, r shed.Reason) error {
+	s.mu.Lock()
+	s.core.refused[l.Index()][r]++
+	s.mu.Unlock()
+	return r
+}
+
+// waiter returns one that is not in use; keep puts it back.
+func (s *Slots) waiter() *Waiter {
+	w := s.idle
+	if w == nil {
+		return &Waiter{wake: make(chan struct{}, 1)}
+	}
+	s.idle, w.next = w.next, nil
+	s.kept--
+	return w
+}
+
+func (s *Slots) keep(w *Waiter) {
+	if s.kept >= mostKept {
+		return
+	}
+	w.Ticket = Ticket{}
+	w.next, s.idle = s.idle, w
+	s.kept++
+}
+
+// ended says why somebody whose context ended gets no slot.
+func ended(err error) shed.Reason {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return shed.Hopeless
+	}
+	return shed.ClientGone
+}
