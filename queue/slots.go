@@ -138,16 +138,21 @@ func (s *Slots) finish(ctx context.Context, w *Waiter) (Grant, error) {
 	return Grant{}, reason
 }
 
-// Release gives the slot back and says how the work ended. Releasing twice, through
-// a copy of the grant, or a grant that was never given, does nothing.
-func (s *Slots) Release(g Grant, o shed.Outcome) {
+// Release gives the slot back and says how the work ended. It returns how long the
+// slot was held. Releasing twice, through a copy of the grant, or a grant that was
+// never given, does nothing and returns false.
+func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 	if !g.Held() {
-		return
+		return 0, false
 	}
-	now := time.Now()
+	held = time.Since(g.Admitted) // half the price of time.Now, and never a wall clock's step
+	now := g.Admitted.Add(held)
 	s.mu.Lock()
-	s.core.Release(now, g, o)
+	if ok = s.core.table.held(g) != nil; ok {
+		s.core.Release(now, g, o)
+	}
 	s.settle(now, nil)
+	return held, ok
 }
 
 // RetryAfter counts a caller of this level that was just refused for lack of
