@@ -46,6 +46,7 @@ type Decision struct {
 	Never     bool          // no waiting helps: the cost is above the burst, or the rate is zero
 	Wait      time.Duration // OK: when the granted tokens mature; refused: when this limit would admit the same request
 	Remaining int           // whole tokens left, never negative
+	Reset     time.Duration // OK: when the quota would be whole again if nothing else were taken; refused: Wait
 	Policy    string        // name of the limit that decided
 	Source    Source
 	Grant     Grant // what was taken; zero when refused
@@ -56,6 +57,14 @@ type Decision struct {
 func (d Decision) Undo(now time.Time) {
 	if d.OK && d.Grant.From != nil {
 		d.Grant.From.Undo(now, d.Grant)
+	}
+}
+
+// Adjust charges by more tokens for a grant, or gives -by of them back. It does
+// nothing for a refusal and for limiters that cannot. Call it, or Undo, once.
+func (d Decision) Adjust(now time.Time, by int) {
+	if a, ok := d.Grant.From.(Adjuster); ok && d.OK {
+		a.Adjust(now, d.Grant, by)
 	}
 }
 
@@ -71,6 +80,14 @@ type Grant struct {
 // Undoer takes tokens back.
 type Undoer interface {
 	Undo(now time.Time, g Grant)
+}
+
+// Adjuster is implemented by limiters that can change a grant after the fact: by
+// more tokens (the work cost more than was asked; the balance may go into debt), or
+// by fewer, at most all of the grant. A grant is adjusted or undone once; the
+// caller keeps count.
+type Adjuster interface {
+	Adjust(now time.Time, g Grant, by int)
 }
 
 // Policy is what a limit promises: the numbers that documentation, headers and

@@ -1,0 +1,130 @@
+package ratelimit
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// shard is a part of the table: buckets in one flat array without pointers, found
+// by linear probing, behind one lock. Arrays are small (some 60 KB in a full table
+// of the default size), so that growing or cleaning one is a step of microseconds
+// and needs no background work.
+type shard struct {
+	mu     sync.Mutex
+	slots  []slot
+	used   int
+	forgot int64    // the latest instant at which a bucket was forgotten
+	_      [16]byte // a cache line per shard
+}
+
+// slot is a bucket and the hash of its key, whose low bit is always set: zero is
+// an empty slot.
+type slot struct {
+	key hash
+	bucket
+}
+
+const (
+	shardKeys = 1024 // keys per shard in a table at its bound
+	minSlots  = 8
+)
+
+// home is where the search for key starts: its second word scaled to the array, so
+// that arrays may have any length.
+func (s *shard) home(key hash) int {
+	hi, _ := bits.Mul64(key[1], uint64(len(s.slots)))
+	return int(hi)
+}
+
+// findLocked returns the bucket of key, or nil.
+func (s *shard) findLocked(key hash) *bucket {
+	if len(s.slots) == 0 {
+		return nil
+	}
+	for i := s.home(key); ; i = s.after(i) {
+		switch slot := &s.slots[i]; slot.key {
+		case key:
+			return &slot.bucket
+		case hash{}:
+			return nil
+		}
+	}
+}
+
+func (s *shard) after(i int) int {
+	if i++; i == len(s.slots) {
+		return 0
+	}
+	return i
+}
+
+// addLocked enters the bucket of a key that is not there.
+func (s *shard) addLocked(key hash, b bucket) {
+	// Four fifths full at most: probes stay short, and after growing by a quarter
+	// a key still costs under 90 bytes.
+	if s.used+s.used/4+1 >= len(s.slots) {
+		s.resizeLocked(max(minSlots, len(s.slots)+len(s.slots)/4))
+	}
+	s.placeLocked(slot{key, b})
+	s.used++
+}
+
+func (s *shard) placeLocked(new slot) {
+	i := s.home(new.key)
+	for s.slots[i].key != (hash{}) {
+		i = s.after(i)
+	}
+	s.slots[i] = new
+}
+
+func (s *shard) resizeLocked(size int) {
+	old := s.slots
+	s.slots = make([]slot, size)
+	for i := range old {
+		if old[i].key != (hash{}) {
+			s.placeLocked(old[i])
+		}
+	}
+}
+
+// sweepLocked forgets the buckets that are full again, and returns how many.
+func (s *shard) sweepLocked(book *termsBook, now int64) int {
+	kept := 0
+	for i := range s.slots {
+		slot := &s.slots[i]
+		if slot.key == (hash{}) {
+			continue
+		}
+		t := book.at(slot.terms)
+		if t.next.Load() != nil {
+			book.settle(&slot.bucket, t.latest(), now)
+			t = book.at(slot.terms)
+		}
+		if slot.full(&t.pace, now) {
+			slot.key[0] &^= 1
+			continue
+		}
+		kept++
+	}
+	gone := s.used - kept
+	if gone > 0 {
+		s.forgot = max(s.forgot, now)
+		s.compactLocked(kept)
+	}
+	return gone
+}
+
+// compactLocked drops the slots marked as forgotten, in an array of the right size.
+func (s *shard) compactLocked(kept int) {
+	old := s.slots
+	s.slots, s.used = nil, kept
+	if kept == 0 {
+		return
+	}
+	s.slots = make([]slot, max(minSlots, kept+kept/2))
+	for i := range old {
+		if old[i].key[0]&1 != 0 {
+			s.placeLocked(old[i])
+		}
+	}
+}

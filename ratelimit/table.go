@@ -1,0 +1,172 @@
+package ratelimit
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// table holds the buckets of a limiter's keys: bounded, sharded, without pointers
+// and without a goroutine. Keys are known by a seeded 128-bit hash only, so that
+// no caller can aim at another's bucket. Only buckets that are full again are
+// forgotten, a few shards at a time, by the traffic itself.
+type table struct {
+	base   time.Time // the zero of the table's clock
+	seeds  [3]maphash.Seed
+	shards []shard
+	shift  uint // 64 − log₂ of the number of shards
+
+	book  termsBook
+	max   atomic.Int64
+	keys  atomic.Int64
+	peak  atomic.Int64
+	spilt atomic.Uint64
+
+	sweepDue  atomic.Int64
+	sweepMu   sync.Mutex
+	sweepNext int
+}
+
+// hash is a key of the table; bit 0 is always set.
+type hash [2]uint64
+
+func newTable(base time.Time, maxKeys int) *table {
+	n := max(1, (maxKeys+shardKeys-1)/shardKeys)
+	if maxKeys > 1 {
+		n = max(n, 16)
+	}
+	log := bits.Len(uint(n - 1))
+	t := &table{base: base, shards: make([]shard, 1<<log), shift: uint(64 - log)}
+	for i := range t.seeds {
+		t.seeds[i] = maphash.MakeSeed()
+	}
+	t.max.Store(int64(maxKeys))
+	return t
+}
+
+// clock turns now into nanoseconds since the table was made. Where both carry a
+// monotonic reading a step of the wall clock is not seen at all.
+func (t *table) clock(now time.Time) int64 {
+	return min(max(int64(now.Sub(t.base)), -forever/2), forever/2)
+}
+
+// hash names key in the table. Space comes from the service and ID from a client;
+// two hashes of ID under different seeds make 127 bits.
+func (t *table) hash(key Key) hash {
+	space := maphash.String(t.seeds[2], key.Space)
+	return hash{
+		(maphash.String(t.seeds[0], key.ID) ^ space) | 1,
+		maphash.String(t.seeds[1], key.ID) + space,
+	}
+}
+
+func (t *table) shard(key hash) *shard { return &t.shards[key[0]>>t.shift] }
+
+// take asks the bucket of key for tokens and remembers it if they were granted.
+func (t *table) take(key hash, want *terms, now, cost, maxWait int64) answer {
+	s := t.shard(key)
+	s.mu.Lock()
+	if b := s.findLocked(key); b != nil {
+		t.book.settle(b, want, now)
+		a := b.take(&want.pace, now, cost, maxWait)
+		s.mu.Unlock()
+		return a
+	}
+	b := want.newcomer(max(now, s.forgot))
+	a := b.take(&want.pace, now, cost, maxWait)
+	if a.ok && !t.addLocked(s, key, b) {
+		s.mu.Unlock()
+		return t.spill(want, now, cost, maxWait)
+	}
+	s.mu.Unlock()
+	return a
+}
+
+// spill takes from the bucket that newcomers share while the table is full.
+func (t *table) spill(want *terms, now, cost, maxWait int64) (a answer) {
+	t.spilt.Add(1)
+	want.withSpare(now, func(b *bucket) { a = b.take(&want.pace, now, cost, maxWait) })
+	a.mark |= markOverflow
+	return a
+}
+
+func (t *table) addLocked(s *shard, key hash, b bucket) bool {
+	n := t.keys.Add(1)
+	if n > t.max.Load() {
+		t.keys.Add(-1)
+		return false
+	}
+	for peak := t.peak.Load(); n > peak && !t.peak.CompareAndSwap(peak, n); {
+		peak = t.peak.Load()
+	}
+	s.addLocked(key, b)
+	return true
+}
+
+// adjust gives back n of the cost tokens granted at `at`, or charges -n more.
+func (t *table) adjust(key hash, want *terms, now, at int64, m mark, cost, n int64) {
+	change := func(b *bucket) {
+		if n < 0 {
+			b.charge(-n)
+			return
+		}
+		b.giveBack(&want.pace, at, m, cost, n)
+	}
+	if m&markOverflow != 0 {
+		want.withSpare(now, change)
+		return
+	}
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.findLocked(key); b != nil {
+		t.book.settle(b, want, now)
+		change(b)
+		return
+	}
+	if n > 0 {
+		return // forgotten, so full: nothing is owed to it
+	}
+	b := want.newcomer(max(now, s.forgot))
+	change(&b)
+	if !t.addLocked(s, key, b) {
+		want.withSpare(now, change)
+	}
+}
+
+// Every bucket is looked at once per round. A round is short when room is scarce.
+const (
+	sweepRound     = 30 * time.Second
+	sweepRoundFull = 2 * time.Second
+	sweepSteps     = 16 // shards per call at most: some 16 k buckets, well under a millisecond
+)
+
+// sweep forgets full buckets in the shards whose turn has come. It is called after
+// each take, outside any lock, and mostly returns at once.
+func (t *table) sweep(now int64) {
+	due := t.sweepDue.Load()
+	// A due time far ahead was set by a clock that has since gone back.
+	if now < due && due-now <= int64(sweepRound) {
+		return
+	}
+	if !t.sweepMu.TryLock() {
+		return
+	}
+	defer t.sweepMu.Unlock()
+	pause := int64(sweepRound)
+	if max := t.max.Load(); t.keys.Load() > max-max/8 {
+		pause = int64(sweepRoundFull)
+	}
+	pause = pause/int64(len(t.shards)) + 1
+	steps := min(max((now-due)/pause+1, 1), sweepSteps, int64(len(t.shards)))
+	t.sweepDue.Store(now + pause)
+	for range steps {
+		s := &t.shards[t.sweepNext]
+		t.sweepNext = (t.sweepNext + 1) % len(t.shards)
+		s.mu.Lock()
+		t.keys.Add(-int64(s.sweepLocked(&t.book, now)))
+		s.mu.Unlock()
+	}
+}

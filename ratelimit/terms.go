@@ -1,0 +1,128 @@
+package ratelimit
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// terms are the numbers a bucket lives under, from one reload to the next. They
+// never change; a reload writes new ones and points the old at them, so that a
+// bucket nobody touched in between is brought up to date piece by piece: old
+// numbers until the reload, new numbers from then on.
+type terms struct {
+	pace
+	index uint32
+	since int64                 // when they came into force, for those that replaced others
+	next  atomic.Pointer[terms] // what replaced them; nil while in force
+
+	mu     sync.Mutex
+	spare  bucket      // shared by newcomers when the table is full; also what a newcomer starts with
+	atRest atomic.Bool // spare is full, as it is nearly always
+}
+
+// latest follows reloads to the terms in force.
+func (t *terms) latest() *terms {
+	for next := t.next.Load(); next != nil; next = t.next.Load() {
+		t = next
+	}
+	return t
+}
+
+// newcomer returns the bucket of a key the table does not know. It starts as the
+// spare bucket stands, so that neither a place in a table that was full nor a
+// reload gives anybody more than a bucket that had been there all along.
+func (t *terms) newcomer(now int64) bucket {
+	if t.atRest.Load() {
+		return bucket{tokens: t.burst, last: now, terms: t.index}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.restLocked(now)
+	b := t.spare
+	b.until, b.moves = 0, 0
+	b.last = max(b.last, now)
+	return b
+}
+
+// withSpare runs f on the refilled spare bucket.
+func (t *terms) withSpare(now int64, f func(*bucket)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.atRest.Store(false)
+	t.spare.refill(&t.pace, now)
+	f(&t.spare)
+}
+
+func (t *terms) restLocked(now int64) {
+	t.spare.refill(&t.pace, now)
+	t.atRest.Store(t.spare.full(&t.pace, now))
+}
+
+// join puts b under terms t, balance kept, at the instant it was brought up to.
+// What the new burst cannot hold is lost.
+func (b *bucket) join(old, t *terms) {
+	b.terms, b.moves = t.index, b.moves+1
+	if b.tokens >= t.burst {
+		b.fill(&t.pace)
+		return
+	}
+	hi, lo := bits.Mul64(b.part, t.token)
+	b.part, _ = bits.Div64(hi, lo, old.token)
+}
+
+// termsBook numbers the terms of a table. Buckets refer to them by number, so that
+// the table holds no pointers for the collector to follow. Terms are kept for the
+// life of the table: a hundred bytes a reload.
+type termsBook struct {
+	mu  sync.Mutex
+	all atomic.Pointer[[]*terms]
+}
+
+func (k *termsBook) at(index uint32) *terms { return (*k.all.Load())[index] }
+
+// addLocked enters terms for p, with the spare bucket full at now.
+func (k *termsBook) addLocked(p pace, now int64) *terms {
+	var all []*terms
+	if old := k.all.Load(); old != nil {
+		all = *old
+	}
+	t := &terms{pace: p, index: uint32(len(all)), since: now}
+	t.spare = bucket{tokens: p.burst, last: now, terms: t.index}
+	t.atRest.Store(true)
+	all = append(all[:len(all):len(all)], t)
+	k.all.Store(&all)
+	return t
+}
+
+// replaceLocked enters terms for p in the place of old, from now on.
+func (k *termsBook) replaceLocked(old *terms, p pace, now int64) *terms {
+	if old.pace == p {
+		return old
+	}
+	t := k.addLocked(p, now)
+	old.mu.Lock()
+	old.spare.refill(&old.pace, now)
+	t.spare = old.spare
+	old.mu.Unlock()
+	t.spare.join(old, t)
+	t.since = max(now, t.spare.last)
+	t.restLocked(now)
+	old.next.Store(t)
+	return t
+}
+
+// settle brings b up to now, through every change of terms since it was last seen,
+// and puts it under want.
+func (k *termsBook) settle(b *bucket, want *terms, now int64) {
+	for b.terms != want.index {
+		old := k.at(b.terms)
+		next, at := want, now
+		if replaced := old.next.Load(); replaced != nil {
+			next, at = replaced, min(replaced.since, now)
+		}
+		b.refill(&old.pace, at)
+		b.join(old, next)
+	}
+	b.refill(&want.pace, now)
+}
