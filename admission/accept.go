@@ -9,30 +9,30 @@ const (
 )
 
 // acceptsProblem reports whether an Accept header allows a problem document: the
-// most specific range that matches decides, and q=0 forbids. A missing header
-// allows everything. application/json counts too: clients ask for it and mean any
-// JSON, as in the example of RFC 9457 §3. What cannot be read allows nothing, and
-// the client gets a line of text.
+// most specific range that matches decides, and q=0 forbids. A header that is
+// missing or names no range allows everything. application/json counts too:
+// clients ask for it and mean any JSON, as in the example of RFC 9457 §3. What
+// cannot be read allows nothing, and the client gets a line of text.
 func acceptsProblem(lines []string) bool {
-	best, allowed, seen := 0, len(lines) == 0, 0
+	best, allowed, seen := 0, false, 0
 	for _, line := range lines {
 		if len(line) > maxAcceptText {
 			return false
 		}
-		for line != "" {
+		for line != "" && seen < maxAcceptRanges {
 			var item string
 			item, line, _ = strings.Cut(line, ",")
-			if seen++; seen > maxAcceptRanges {
-				return allowed
-			}
 			media, params, _ := strings.Cut(item, ";")
-			rank := problemRank(strings.TrimSpace(media))
-			if rank > best {
+			if media = strings.TrimSpace(media); media == "" {
+				continue
+			}
+			seen++
+			if rank := problemRank(media); rank > best {
 				best, allowed = rank, !forbids(params)
 			}
 		}
 	}
-	return allowed
+	return allowed || seen == 0
 }
 
 // problemRank says how closely a media range describes a problem document; 0: not
