@@ -68,13 +68,15 @@ func (d Decision) Adjust(now time.Time, by int) {
 	}
 }
 
-// Grant is a record of tokens taken, in its limiter's own terms.
+// Grant is a record of tokens taken. Key, Cost and At are always those of the Take
+// that made it, so that whoever keeps several grants of one request may keep them
+// once; a limiter that asks another one under a different key puts itself in From.
 type Grant struct {
 	From Undoer
 	Key  Key
-	Cost int
+	Cost int // at least 1
 	At   time.Time
-	Mark uint64 // free for the limiter: a lease, a window
+	Mark uint64 // in the limiter's own terms: a lease, a window
 }
 
 // Undoer takes tokens back.

@@ -1,0 +1,167 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+const benchKeys = 10_000
+
+// barePieces is what a service would write by hand: a map of rate.Limiter under a
+// mutex, then a channel as a semaphore.
+type barePieces struct {
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
+	slots    chan struct{}
+}
+
+func newBarePieces() *barePieces {
+	return &barePieces{limiters: map[string]*rate.Limiter{}, slots: make(chan struct{}, 512)}
+}
+
+func (b *barePieces) admit(key string) bool {
+	b.mu.Lock()
+	l := b.limiters[key]
+	if l == nil {
+		l = rate.NewLimiter(1e9, 1e9)
+		b.limiters[key] = l
+	}
+	b.mu.Unlock()
+	if !l.Allow() {
+		return false
+	}
+	select {
+	case b.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *barePieces) release() { <-b.slots }
+
+func keyNames() []string {
+	names := make([]string, benchKeys)
+	for i := range names {
+		names[i] = fmt.Sprintf("key-%05d", i)
+	}
+	return names
+}
+
+// quickstartOptions are those of the README, with numbers no benchmark exhausts.
+func quickstartOptions(known map[string]bool) admission.Options {
+	return admission.Options{
+		Tenant: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+			return admission.Caller{}, known[key]
+		}),
+		Rate:     ratelimit.Unlimited,
+		Limit:    shed.Throughput{Max: 512},
+		MaxWait:  250 * time.Millisecond,
+		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
+	}
+}
+
+func BenchmarkGate(b *testing.B) {
+	names := keyNames()
+	known := make(map[string]bool, len(names))
+	for _, n := range names {
+		known[n] = true
+	}
+	b.Run("pieces=bare", func(b *testing.B) {
+		pieces := newBarePieces()
+		for _, n := range names {
+			pieces.admit(n)
+			pieces.release()
+		}
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if !pieces.admit(names[i%benchKeys]) {
+				b.Fatal("refused")
+			}
+			pieces.release()
+		}
+	})
+	b.Run("pieces=admit-release", func(b *testing.B) {
+		benchAdmit(b, admission.MustNew(quickstartOptions(known)), names)
+	})
+	b.Run("handler=bare", func(b *testing.B) { benchHandler(b, http.HandlerFunc(ok), names, "") })
+	b.Run("handler=gate,deadline=none", func(b *testing.B) {
+		opts := quickstartOptions(known)
+		opts.Deadline = admission.Deadline{}
+		benchHandler(b, admission.MustNew(opts).Handler(http.HandlerFunc(ok)), names, "")
+	})
+	b.Run("handler=gate,deadline=5s", func(b *testing.B) {
+		benchHandler(b, admission.MustNew(quickstartOptions(known)).Handler(http.HandlerFunc(ok)), names, "")
+	})
+	b.Run("handler=gate,deadline=header", func(b *testing.B) {
+		benchHandler(b, admission.MustNew(quickstartOptions(known)).Handler(http.HandlerFunc(ok)), names, "800")
+	})
+}
+
+func benchAdmit(b *testing.B, gate *admission.Gate, names []string) {
+	ctx := context.Background()
+	t := admission.Ticket{Caller: admission.Caller{Space: "key", Verified: true}, Level: priority.High}
+	for _, t.Caller.Key = range names {
+		p, _ := gate.Admit(ctx, t)
+		p.Release(shed.Served)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		t.Caller.Key = names[i%benchKeys]
+		p, err := gate.Admit(ctx, t)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Release(shed.Served)
+	}
+	if got := gate.Stats().Count(shed.Admitted); got < uint64(b.N) {
+		b.Fatalf("admitted %d of %d", got, b.N)
+	}
+}
+
+func benchHandler(b *testing.B, h http.Handler, names []string, timeout string) {
+	requests := make([]*http.Request, len(names))
+	for i, n := range names {
+		r, _ := http.NewRequest("GET", "http://example.com/search", nil)
+		r.RemoteAddr = "192.0.2.1:1234"
+		r.Header.Set("X-API-Key", n)
+		if timeout != "" {
+			r.Header.Set("X-Timeout", timeout)
+		}
+		requests[i] = r
+	}
+	w := &nullWriter{h: http.Header{}}
+	for _, r := range requests {
+		h.ServeHTTP(w, r)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		h.ServeHTTP(w, requests[i%benchKeys])
+	}
+	if w.last != http.StatusNoContent {
+		b.Fatalf("answered %d", w.last)
+	}
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+// nullWriter is the cheapest ResponseWriter.
+type nullWriter struct {
+	h    http.Header
+	last int
+}
+
+func (w *nullWriter) Header() http.Header         { return w.h }
+func (w *nullWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (w *nullWriter) WriteHeader(status int)      { w.last = status }

@@ -1,0 +1,47 @@
+// Package admission is the gate: it decides, at the edge and before any work
+// starts, which requests a service takes, which wait, and which are turned away
+// with an answer the client can act on.
+//
+// One request takes these steps, in this order, and ends at the first that says no:
+//
+//	identify   who is calling?                    Options.Tenant, ClientIP
+//	rate       may this caller send this much?    Options.Rate, Anonymous, Quota   429
+//	caps       route's and caller's own           Cap, Stream, TenantCap           503, 429
+//	capacity   is there a slot?                   Options.Limit, Reserve           503
+//	wait       is it worth waiting?               Options.MaxWait, Bound           503
+//	run        the handler, with what is left of the deadline
+//
+// 429 is policy: this caller's quota, with Retry-After when its limit would admit
+// it. 503 is overload: our capacity, with Retry-After from what is really being
+// admitted, spread so that those refused do not return together. A caller over its
+// own rate hears 429 however full the house is, since the rate is asked first.
+//
+// # Where it goes
+//
+// [Gate.At] is the admission point, on the route and behind the router's matching.
+// A router runs its outer middleware before it knows the route, so a level can
+// only be given there:
+//
+//	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
+//
+// [Gate.Handler] admits everything behind it. Both may meet one request: it is
+// decided once, where it is met first. Requests that the router does not match
+// never meet At.
+//
+// # What is kept
+//
+// A slot taken is given back exactly once however the handler ends: return, panic,
+// [net/http.ErrAbortHandler], [runtime.Goexit], hijack. A refusal takes nothing
+// from any limit, reads no body, and moves no adaptive signal. A request refused
+// for capacity has spent its token, since attempts count, but not its long quota.
+// Every visit ends in exactly one [shed.Reason], and they add up.
+//
+// # What a request costs
+//
+// An admitted request costs two allocations: the copy of [net/http.Request] that
+// carries the context, and one object that is the context, the ResponseWriter and
+// the permit at once. A deadline's timer is made when somebody first asks for
+// Done. [Gate.Admit], for work without HTTP, costs none.
+//
+// Read on in gate.go, then admit.go and visit.go, then package queue.
+package admission

@@ -1,0 +1,61 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Observer hears of everything a gate decides. Its methods are called on the
+// request's goroutine, under no lock, and must be quick and safe for concurrent
+// use.
+type Observer interface {
+	// Observe is told of one visit, once, when it has ended: at the refusal, or
+	// when the handler has returned.
+	Observe(Event)
+	// Attach is called once per gate, at set-up, with a way to read its gauges at
+	// any time.
+	Attach(gate string, snapshot func() Stats)
+}
+
+// Event is how one visit ended. It carries no text from the wire.
+type Event struct {
+	Gate       string
+	Pool       string
+	Level      priority.Level
+	Reason     shed.Reason      // Admitted, Exempt, or why not
+	Shadow     shed.Reason      // what would have refused it, were it not in shadow mode; else Admitted
+	Source     ratelimit.Source // what the rate decision was based on
+	Outcome    shed.Outcome     // of admitted work
+	Streamed   bool             // admitted work that left its slot as a stream
+	Waited     time.Duration    // in the queue; zero: not at all
+	Served     time.Duration    // from admission to the end of the handler
+	RetryAfter time.Duration    // handed out with a refusal
+}
+
+// Observers tells several observers. Nils are left out.
+func Observers(all ...Observer) Observer {
+	var some observers
+	for _, o := range all {
+		if o != nil {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+type observers []Observer
+
+func (os observers) Observe(e Event) {
+	for _, o := range os {
+		o.Observe(e)
+	}
+}
+
+func (os observers) Attach(gate string, snapshot func() Stats) {
+	for _, o := range os {
+		o.Attach(gate, snapshot)
+	}
+}

@@ -1,0 +1,151 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// NoWait as a MaxWait switches the queue off: go at once or be refused.
+const NoWait = queue.NoWait
+
+// Options configure a [Gate]. They are configuration only: no field carries
+// state, so the same Options may build two gates that share nothing. Zero fields
+// mean the stated default; values that make no sense are errors from [New] that
+// name the field.
+type Options struct {
+	// Name tells gates apart in metrics and logs. Empty: "default".
+	Name string
+
+	// Tenant says who is asking. Nil: the client's address, as ClientIP reads it.
+	Tenant Identify
+	// ClientIP says how the client's address is read. The zero value trusts no
+	// header: the address is the peer's.
+	ClientIP ClientIP
+	// Rate limits each caller. Nil: ratelimit.Unlimited.
+	Rate ratelimit.Limiter
+	// Anonymous limits callers that nothing vouches for, by client address. Nil:
+	// the numbers of Rate.
+	Anonymous ratelimit.Limiter
+	// Address limits every client address before Tenant runs, so that made-up
+	// credentials cannot buy look-ups. Nil: ratelimit.Unlimited.
+	Address ratelimit.Limiter
+	// Quota is a long limit ("10,000 a day"), decided together with Rate. Unlike a
+	// token of Rate, its unit is given back when capacity refuses the request. Nil:
+	// ratelimit.Unlimited.
+	Quota ratelimit.Limiter
+	// TenantCap is the most work one caller may have in flight, in all pools. Zero:
+	// no cap.
+	TenantCap int
+
+	// Limit says how the number of slots of the unnamed pool is found. Nil:
+	// shed.Throughput{}.
+	Limit shed.Limit
+	// MaxWait is the longest stay in the unnamed pool's queue. Zero: 250 ms;
+	// NoWait: no queue.
+	MaxWait time.Duration
+	// Bound is the most requests that wait in the unnamed pool. Zero: twice the
+	// limit in force, at least 64.
+	Bound int
+	// Bytes bounds the announced bodies of the unnamed pool's waiters. Zero: off,
+	// since the bodies of waiting requests stay unread.
+	Bytes int64
+	// Reserve is the number of the unnamed pool's slots that only Critical may use.
+	Reserve int
+	// Pools are further protected resources, each with a limit of its own, chosen
+	// by the route option In.
+	Pools map[string]Pool
+
+	// Deadline reads how long the client will wait. The zero value reads nothing;
+	// a deadline on the request's context counts in any case.
+	Deadline Deadline
+	// LevelHeader names a header by which a client may lower its own level. Empty:
+	// none.
+	LevelHeader string
+	// Outcomes says whether responses are watched. The zero value watches: a fast
+	// failure is not throughput.
+	Outcomes Outcomes
+	// Observer hears of every decision. Nil: nobody. Several: Observers.
+	Observer Observer
+}
+
+// Pool is one protected resource: a database, a render farm, an upstream. Its
+// fields mean what those of the same name in [Options] mean.
+type Pool struct {
+	Limit   shed.Limit
+	MaxWait time.Duration
+	Bound   int
+	Bytes   int64
+	Reserve int
+}
+
+// Outcomes says whether the gate watches responses.
+type Outcomes uint8
+
+const (
+	// Watch wraps the ResponseWriter, so that the status is known.
+	Watch Outcomes = iota
+	// Off never wraps: everything that returns in time counts as served. Stream
+	// routes then hold their slot to the end.
+	Off
+)
+
+// withDefaults returns a copy in which no limiter is nil.
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = "default"
+	}
+	o.LevelHeader = http.CanonicalHeaderKey(o.LevelHeader)
+	o.Rate = limiterOr(o.Rate, ratelimit.Unlimited)
+	o.Anonymous = limiterOr(o.Anonymous, o.Rate)
+	o.Address = limiterOr(o.Address, ratelimit.Unlimited)
+	o.Quota = limiterOr(o.Quota, ratelimit.Unlimited)
+	return o
+}
+
+func limiterOr(l, fallback ratelimit.Limiter) ratelimit.Limiter {
+	if l == nil {
+		return fallback
+	}
+	return l
+}
+
+// validate checks what the layers below do not see.
+func (o Options) validate() error {
+	var errs []error
+	for _, l := range []struct {
+		field string
+		ratelimit.Limiter
+	}{{"Rate", o.Rate}, {"Anonymous", o.Anonymous}, {"Address", o.Address}, {"Quota", o.Quota}} {
+		if err := l.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("Options.%s: %w", l.field, err))
+		}
+	}
+	if err := o.Deadline.validate(); err != nil {
+		errs = append(errs, fmt.Errorf("Options.Deadline: %w", err))
+	}
+	if o.TenantCap < 0 {
+		errs = append(errs, fmt.Errorf("Options.TenantCap = %d: must not be negative", o.TenantCap))
+	}
+	if o.Outcomes > Off {
+		errs = append(errs, fmt.Errorf("Options.Outcomes = %d: unknown value", o.Outcomes))
+	}
+	if _, named := o.Pools[""]; named {
+		errs = append(errs, errors.New(`Options.Pools[""]: the unnamed pool is configured by the fields of Options`))
+	}
+	return errors.Join(errs...)
+}
+
+// main returns the unnamed pool's fields.
+func (o Options) main() Pool {
+	return Pool{Limit: o.Limit, MaxWait: o.MaxWait, Bound: o.Bound, Bytes: o.Bytes, Reserve: o.Reserve}
+}
+
+func (p Pool) config() queue.Config {
+	return queue.Config{Limit: p.Limit, MaxWait: p.MaxWait, Bound: p.Bound, Bytes: p.Bytes, Reserve: p.Reserve}
+}

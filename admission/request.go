@@ -1,0 +1,153 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// request is all the gate keeps of one admitted request, in one allocation: its
+// permit, its context, and its ResponseWriter. It is the context the handler sees.
+type request struct {
+	context.Context // the request's own
+	response
+	permit   Permit
+	verified bool // something vouches for the caller
+
+	deadline time.Time // zero: none beyond the request's own
+	mu       sync.Mutex
+	timed    context.Context // made by the first Done; nil: not yet
+	cancel   context.CancelFunc
+
+	streaming bool          // left its slot
+	held      time.Duration // until then
+}
+
+// requestKey asks a context for the request that this gate admitted.
+type requestKey struct{ gate *Gate }
+
+// anyRequestKey asks for the innermost admitted request of any gate.
+type anyRequestKey struct{}
+
+// Deadline returns the instant at which the answer becomes worthless.
+func (r *request) Deadline() (time.Time, bool) {
+	if r.deadline.IsZero() {
+		return r.Context.Deadline()
+	}
+	return r.deadline, true
+}
+
+// Done makes the timer when somebody asks for it first: most handlers never do,
+// and a timer costs more than the rest of the gate.
+func (r *request) Done() <-chan struct{} { return r.timer().Done() }
+
+// Err is that of the timer, where there is one, else what it would be.
+func (r *request) Err() error {
+	if r.deadline.IsZero() || time.Until(r.deadline) > 0 {
+		return r.Context.Err()
+	}
+	return r.timer().Err()
+}
+
+// Value knows the request itself and its level. Everything else is the timer's to
+// answer once it is made, so that children of this context hang on it directly
+// instead of starting a goroutine each.
+func (r *request) Value(key any) any {
+	switch k := key.(type) {
+	case requestKey:
+		if k.gate == r.permit.gate {
+			return r
+		}
+	case anyRequestKey:
+		return r
+	}
+	if key == priority.Key() {
+		return r.permit.level
+	}
+	return r.made().Value(key)
+}
+
+// made returns the timer's context if it was made, else the request's own.
+func (r *request) made() context.Context {
+	if r.deadline.IsZero() {
+		return r.Context
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timed == nil {
+		return r.Context
+	}
+	return r.timed
+}
+
+func (r *request) timer() context.Context {
+	if r.deadline.IsZero() {
+		return r.Context
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timed == nil {
+		r.timed, r.cancel = context.WithDeadline(r.Context, r.deadline)
+	}
+	return r.timed
+}
+
+// finish accounts for the end of the handler. returned is false when it panicked
+// or left through runtime.Goexit; the panic is not touched.
+func (r *request) finish(returned bool) {
+	outcome := r.outcome(returned)
+	if !r.deadline.IsZero() {
+		r.mu.Lock()
+		cancel := r.cancel
+		r.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+	}
+	if !r.streaming {
+		r.held, _ = r.permit.pool.slots.Release(r.permit.slot, outcome)
+	}
+	r.permit.ended(outcome, r.held, r.streaming)
+}
+
+// outcome says what the request tells about capacity.
+func (r *request) outcome(returned bool) shed.Outcome {
+	switch {
+	case r.streaming, r.hijacked:
+		return shed.Ignored
+	case !returned:
+		return shed.Failed
+	case r.Err() == context.DeadlineExceeded:
+		return shed.TimedOut
+	case r.Context.Err() != nil:
+		return shed.Ignored
+	}
+	return outcomeOf(r.status)
+}
+
+// outcomeOf reads a status: a fast failure is not throughput, a dropped call
+// downstream is evidence of overload, and the caller's mistakes say nothing.
+func outcomeOf(status int) shed.Outcome {
+	switch {
+	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		return shed.TimedOut
+	case status >= 500:
+		return shed.Failed
+	case status >= 400, status == http.StatusSwitchingProtocols:
+		return shed.Ignored
+	}
+	return shed.Served
+}
+
+// leaveSlot gives the slot of a stream back; the stream stays under its own cap.
+func (r *request) leaveSlot() {
+	if r.permit.route == nil || r.permit.route.streams == 0 || r.streaming {
+		return
+	}
+	r.streaming = true
+	r.held, _ = r.permit.pool.slots.Release(r.permit.slot, shed.Ignored)
+}

@@ -1,0 +1,160 @@
+package admission
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// RouteOption changes what [Gate.At] does for one route.
+type RouteOption func(*route)
+
+// route is one admission point: what At was told, and the work under its caps.
+type route struct {
+	level   priority.Level
+	cost    int
+	costOf  func(*http.Request) int
+	limit   ratelimit.Limiter // nil: none of its own
+	cap     int64             // 0: none
+	streams int64             // 0: not a stream route
+	timeout time.Duration     // 0: none
+	pool    string
+	exempt  bool
+
+	running atomic.Int64 // under cap or streams
+}
+
+// Cost makes each request of the route take n tokens instead of 1. Below 1 panics.
+func Cost(n int) RouteOption {
+	mustAtLeastOne("Cost", n)
+	return func(rt *route) { rt.cost = n }
+}
+
+// CostOf asks f for the tokens a request takes. What f returns below 1 counts as
+// 1. It runs before the decision, so it must be quick and must not read the body.
+func CostOf(f func(*http.Request) int) RouteOption {
+	if f == nil {
+		panic("admission: CostOf(nil)")
+	}
+	return func(rt *route) { rt.costOf = f }
+}
+
+// Rate adds a limit of the route's own, decided together with the gate's: a
+// refusal by either takes nothing from the other. It panics when l is nil or its
+// configuration makes no sense.
+func Rate(l ratelimit.Limiter) RouteOption {
+	if l == nil {
+		panic("admission: Rate(nil)")
+	}
+	if err := l.Validate(); err != nil {
+		panic(fmt.Sprintf("admission: Rate: %v", err))
+	}
+	return func(rt *route) { rt.limit = own(l, nil) }
+}
+
+// Cap bounds the route's work in flight to n, on top of the pool's limit. Work
+// above it is refused at once. Below 1 panics.
+func Cap(n int) RouteOption {
+	mustAtLeastOne("Cap", n)
+	return func(rt *route) { rt.cap = int64(n) }
+}
+
+// Timeout bounds the route's work to d from arrival, waiting included, whatever
+// the client asks for. Zero or less panics.
+func Timeout(d time.Duration) RouteOption {
+	if d <= 0 {
+		panic(fmt.Sprintf("admission: Timeout(%v): must be positive", d))
+	}
+	return func(rt *route) { rt.timeout = d }
+}
+
+// In takes the route's slots from the pool of that name in Options.Pools. A name
+// that is not there panics in At.
+func In(pool string) RouteOption {
+	return func(rt *route) { rt.pool = pool }
+}
+
+// Stream declares that the route's responses live long (server-sent events, a
+// WebSocket): a request leaves its slot when it flushes or takes the connection
+// over, and at most max of them are open at once. They never feed the law. Below 1
+// panics.
+func Stream(max int) RouteOption {
+	mustAtLeastOne("Stream", max)
+	return func(rt *route) { rt.streams = int64(max) }
+}
+
+// Exempt lets the route through uncounted by any limit: health checks, metrics.
+func Exempt() RouteOption {
+	return func(rt *route) { rt.exempt = true }
+}
+
+func mustAtLeastOne(option string, n int) {
+	if n < 1 {
+		panic(fmt.Sprintf("admission: %s(%d): must be at least 1", option, n))
+	}
+}
+
+// At returns the middleware that admits requests at the given level: the
+// admission point. Put it on the route, behind the router's matching:
+//
+//	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
+//
+// Requests the router does not match never meet it. A gate met twice by one
+// request decides once, where it is met first. Misuse (an invalid level, an
+// unknown pool, contradictory options) panics here, at set-up. On a nil gate
+// everything passes.
+func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) http.Handler {
+	if g == nil {
+		return func(next http.Handler) http.Handler { return next }
+	}
+	rt := g.newRoute(level, opts)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, rt, next) })
+	}
+}
+
+func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
+	if !level.Valid() {
+		panic(fmt.Sprintf("admission: At: invalid %v", level))
+	}
+	rt := &route{level: level, cost: 1}
+	for _, o := range opts {
+		o(rt)
+	}
+	if rt.exempt && len(opts) > 1 {
+		panic("admission: At: Exempt excludes every other route option")
+	}
+	if rt.cap > 0 && rt.streams > 0 {
+		panic("admission: At: Cap and Stream on one route: Stream(max) is its cap")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.config.Load().find(rt.pool) == nil {
+		panic(fmt.Sprintf("admission: At: In(%q): no such pool in Options.Pools", rt.pool))
+	}
+	g.routes = append(g.routes, rt)
+	return rt
+}
+
+// enter counts one more under the route's cap, or refuses.
+func (rt *route) enter() bool {
+	most := max(rt.cap, rt.streams)
+	if most == 0 {
+		return true
+	}
+	if rt.running.Add(1) > most {
+		rt.running.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (rt *route) leave() {
+	if rt.cap > 0 || rt.streams > 0 {
+		rt.running.Add(-1)
+	}
+}

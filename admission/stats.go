@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Stats is a snapshot of a gate: the numbers in force and what has happened since
+// it was built. Each figure is exact; figures read a moment apart may differ.
+type Stats struct {
+	Name     string
+	Draining bool
+	Visits   [priority.Count][shed.ReasonCount]uint64 // ended visits by level and reason; Admitted counts at admission
+	Shadowed [priority.Count][shed.ReasonCount]uint64 // admitted visits that a layer in shadow mode would have refused
+	Pools    []PoolStats                              // the unnamed pool first, then by name
+	Streams  int                                      // open on stream routes
+}
+
+// PoolStats is a snapshot of one pool.
+type PoolStats struct {
+	Name string
+	queue.Stats
+}
+
+// Count returns the visits of all levels that ended with the given reason.
+func (s Stats) Count(r shed.Reason) (n uint64) {
+	for l := range s.Visits {
+		n += s.Visits[l][r]
+	}
+	return n
+}
+
+// InFlight returns the work that holds a slot, in all pools.
+func (s Stats) InFlight() (n int) {
+	for _, p := range s.Pools {
+		n += p.InFlight
+	}
+	return n
+}
+
+// Stats returns a snapshot. It takes each pool's lock once, for a moment. On a nil
+// gate it is zero.
+func (g *Gate) Stats() Stats {
+	if g == nil {
+		return Stats{}
+	}
+	c := g.config.Load()
+	s := Stats{Name: c.Name, Draining: g.draining.Load(), Streams: g.openStreams()}
+	g.tally.read(&s)
+	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		s.Pools = append(s.Pools, PoolStats{Name: name, Stats: c.pools[name].slots.Stats()})
+	}
+	return s
+}
+
+func (g *Gate) openStreams() (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, rt := range g.routes {
+		if rt.streams > 0 {
+			n += int(rt.running.Load())
+		}
+	}
+	return n
+}
+
+// tally counts how visits ended.
+type tally struct {
+	visits, shadowed [priority.Count][shed.ReasonCount]atomic.Uint64
+}
+
+func (t *tally) read(s *Stats) {
+	for l := range t.visits {
+		for r := range t.visits[l] {
+			s.Visits[l][r] = t.visits[l][r].Load()
+			s.Shadowed[l][r] = t.shadowed[l][r].Load()
+		}
+	}
+}
+
+func (t *tally) admitted(v *visit) {
+	t.visits[v.Level.Index()][shed.Admitted].Add(1)
+	if v.permit.shadow != shed.Admitted {
+		t.shadowed[v.Level.Index()][v.permit.shadow].Add(1)
+	}
+}

@@ -1,0 +1,85 @@
+package house
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/headgate-go/headgate"
+
+// rooms lists, for each package users import, what it may import beyond the
+// standard library, transitively. A package missing here fails the test.
+var rooms = map[string][]string{
+	"priority":         {},
+	"shed":             {"priority"},
+	"queue":            {"shed", "priority"},
+	"ratelimit":        {"golang.org/x/time/rate"},
+	"ratelimit/window": {"ratelimit", "golang.org/x/time/rate", "github.com/go-chi/httprate", "github.com/klauspost/cpuid/v2", "github.com/zeebo/xxh3"},
+	"admission":        {"queue", "shed", "priority", "ratelimit", "internal/testhook", "golang.org/x/time/rate"},
+	"admission/admissiontest": {"admission", "queue", "shed", "priority", "ratelimit", "internal/testhook",
+		"golang.org/x/time/rate"},
+	"outbound": {"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+}
+
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Deps       []string
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	packages := list(t, module+"/...")
+	for path, p := range packages {
+		room := strings.TrimPrefix(path, module+"/")
+		if !strings.HasPrefix(path, module+"/") || open(room) {
+			continue
+		}
+		allowed, known := rooms[room]
+		if !known {
+			t.Errorf("%s: no such room; add it with the arrows it may have", room)
+			continue
+		}
+		for _, dep := range p.Deps {
+			if standard(packages, dep) {
+				continue
+			}
+			if !slices.Contains(allowed, strings.TrimPrefix(dep, module+"/")) {
+				t.Errorf("%s imports %s", room, dep)
+			}
+		}
+	}
+}
+
+// open reports whether a room may import anything.
+func open(room string) bool {
+	top, _, _ := strings.Cut(room, "/")
+	return slices.Contains([]string{"examples", "internal", "metrics", "dashboard"}, top)
+}
+
+func standard(all map[string]listed, path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return all[path].Standard || !strings.Contains(first, ".")
+}
+
+func list(t *testing.T, pattern string) map[string]listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Deps", pattern).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string]listed{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all[p.ImportPath] = p
+	}
+}
