@@ -65,7 +65,7 @@ func quickstartOptions(known map[string]bool) admission.Options {
 		Tenant: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
 			return admission.Caller{}, known[key]
 		}),
-		Rate:     ratelimit.Unlimited,
+		Rate:     ratelimit.PerKey(1e9, 1e9),
 		Limit:    shed.Throughput{Max: 512},
 		MaxWait:  250 * time.Millisecond,
 		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),

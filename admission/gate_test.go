@@ -1,0 +1,436 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/admissiontest"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// held is a handler that blocks until told, and counts who is inside.
+type held struct {
+	release chan struct{}
+	inside  atomic.Int64
+	most    atomic.Int64
+	served  atomic.Int64
+}
+
+func newHeld() *held { return &held{release: make(chan struct{})} }
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := h.inside.Add(1)
+	defer h.inside.Add(-1)
+	for most := h.most.Load(); n > most && !h.most.CompareAndSwap(most, n); most = h.most.Load() {
+	}
+	select {
+	case <-h.release:
+	case <-r.Context().Done():
+	}
+	h.served.Add(1)
+}
+
+func request(method, target string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+func do(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func get(h http.Handler) *httptest.ResponseRecorder { return do(h, request("GET", "/")) }
+
+func okHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+}
+
+// capped returns a gate with n slots and no queue.
+func capped(n int) *admission.Gate {
+	return admission.MustNew(admission.Options{Limit: shed.Fixed(n), MaxWait: admission.NoWait})
+}
+
+func mustRefuse(t *testing.T, w *httptest.ResponseRecorder, status int, reason shed.Reason) {
+	t.Helper()
+	if w.Code != status || w.Header().Get("Headgate-Reason") != reason.String() {
+		t.Errorf("answer = %d %q, want %d %q", w.Code, w.Header().Get("Headgate-Reason"), status, reason)
+	}
+	if n, err := strconv.Atoi(w.Header().Get("Retry-After")); err != nil || n < 1 {
+		t.Errorf("Retry-After = %q, want whole seconds of at least 1", w.Header().Get("Retry-After"))
+	}
+	if got := w.Header().Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control = %q", got)
+	}
+}
+
+func atRest(t *testing.T, g *admission.Gate) {
+	t.Helper()
+	s := g.Stats()
+	waiting := 0
+	for _, p := range s.Pools {
+		for _, n := range p.Waiting {
+			waiting += n
+		}
+	}
+	if s.InFlight() != 0 || waiting != 0 || s.Streams != 0 {
+		t.Errorf("at rest: %d in flight, %d waiting, %d streams", s.InFlight(), waiting, s.Streams)
+	}
+}
+
+func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
+	for want, opts := range map[string]admission.Options{
+		"MaxWait":         {MaxWait: -2},
+		"Bound":           {Bound: -1},
+		"Bytes":           {Bytes: -1},
+		"Reserve":         {Reserve: -1},
+		"TenantCap":       {TenantCap: -1},
+		"Deadline":        {Deadline: admission.TimeoutHeader("X-Timeout", -1)},
+		"Fixed":           {Limit: shed.Fixed(0)},
+		"Outcomes":        {Outcomes: 7},
+		`Pools[""]`:       {Pools: map[string]admission.Pool{"": {}}},
+		`Pools["db"]`:     {Pools: map[string]admission.Pool{"db": {Bound: -1}}},
+		"Max = -1":        {Limit: shed.Throughput{Max: -1}},
+		"Rate":            {Rate: ratelimit.PerKey(-1, 1)},
+		"Options.Quota":   {Quota: ratelimit.PerKey(1, -1)},
+		"Options.Address": {Address: ratelimit.PerKey(badNumber(), 1)},
+		"Trusted":         {ClientIP: admission.ClientIP{Trusted: []string{"banana"}}},
+	} {
+		if _, err := admission.New(opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v", want, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustNew did not panic")
+		}
+	}()
+	admission.MustNew(admission.Options{Bound: -1})
+}
+
+func badNumber() rate.Limit { return rate.Limit(math.NaN()) }
+
+func TestZeroOptionsMakeAWorkingGate(t *testing.T) {
+	g := admission.MustNew(admission.Options{})
+	if w := get(g.Handler(okHandler())); w.Code != http.StatusOK {
+		t.Errorf("status = %d", w.Code)
+	}
+	s := g.Stats()
+	if s.Name != "default" || s.Pools[0].Limit < 1 || s.Pools[0].Bound < 64 || s.Count(shed.Admitted) != 1 {
+		t.Errorf("stats = %+v", s)
+	}
+	atRest(t, g)
+}
+
+func TestNilGatePassesThrough(t *testing.T) {
+	var g *admission.Gate
+	h := g.At(priority.Critical)(g.Handler(okHandler()))
+	if w := get(h); w.Code != http.StatusOK {
+		t.Errorf("status = %d", w.Code)
+	}
+	p, err := g.Admit(context.Background(), admission.Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release(shed.Served)
+	if g.Stats().Name != "" || g.Drain(context.Background()) != nil || g.Close() != nil {
+		t.Error("a nil gate has no state and nothing to drain")
+	}
+}
+
+func TestMisuseOfRoutesPanicsAtSetUp(t *testing.T) {
+	g := capped(1)
+	for name, misuse := range map[string]func(){
+		"level":        func() { g.At(priority.Level(9)) },
+		"Cost(0)":      func() { admission.Cost(0) },
+		"Cap(-1)":      func() { admission.Cap(-1) },
+		"Stream(0)":    func() { admission.Stream(0) },
+		"Timeout(0)":   func() { admission.Timeout(0) },
+		"Rate(nil)":    func() { admission.Rate(nil) },
+		"Rate(-1)":     func() { admission.Rate(ratelimit.PerKey(-1, 1)) },
+		"CostOf(nil)":  func() { admission.CostOf(nil) },
+		"In":           func() { g.At(priority.Normal, admission.In("nowhere")) },
+		"Exempt and":   func() { g.At(priority.Normal, admission.Exempt(), admission.Cost(2)) },
+		"Cap + Stream": func() { g.At(priority.Normal, admission.Cap(1), admission.Stream(1)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			misuse()
+		}()
+	}
+}
+
+// TestSlotComesBackOnEveryExit is the promise that a slot taken is given back
+// exactly once, and that a panic goes up unchanged.
+func TestSlotComesBackOnEveryExit(t *testing.T) {
+	boom := errors.New("boom")
+	exits := map[string]struct {
+		handler http.HandlerFunc
+		panics  any
+	}{
+		"return":  {handler: func(http.ResponseWriter, *http.Request) {}},
+		"panic":   {handler: func(http.ResponseWriter, *http.Request) { panic(boom) }, panics: boom},
+		"abort":   {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, panics: http.ErrAbortHandler},
+		"goexit":  {handler: func(http.ResponseWriter, *http.Request) { runtime.Goexit() }},
+		"nil map": {handler: func(http.ResponseWriter, *http.Request) { panic("text") }, panics: "text"},
+	}
+	for name, exit := range exits {
+		t.Run(name, func(t *testing.T) {
+			g := capped(1)
+			h := g.At(priority.Normal, admission.Cap(1))(exit.handler)
+			for range 3 {
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					defer func() {
+						if got := recover(); got != exit.panics {
+							t.Errorf("recovered %v, want %v", got, exit.panics)
+						}
+					}()
+					get(h)
+				})
+				wg.Wait()
+			}
+			if n := g.Stats().Count(shed.Admitted); n != 3 {
+				t.Errorf("admitted %d of 3", n)
+			}
+			atRest(t, g)
+		})
+	}
+}
+
+func TestPermitIsGivenBackOnce(t *testing.T) {
+	heard := &recorder{}
+	g := admission.MustNew(admission.Options{Limit: shed.Fixed(2), TenantCap: 2, Observer: heard})
+	p, err := g.Admit(context.Background(), admission.Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := g.Admit(context.Background(), admission.Ticket{})
+	twin := p
+	p.Release(shed.Served)
+	p.Release(shed.Served)
+	twin.Release(shed.Failed)
+	if n := g.Stats().InFlight(); n != 1 {
+		t.Errorf("in flight = %d, want 1", n)
+	}
+	other.Release(shed.Served)
+	if len(heard.all()) != 2 {
+		t.Errorf("observed %d ends of 2 permits", len(heard.all()))
+	}
+	atRest(t, g)
+	var zero admission.Permit
+	zero.Release(shed.Served)
+}
+
+func TestAdmitRefusesWithARejection(t *testing.T) {
+	g := capped(1)
+	p, _ := g.Admit(context.Background(), admission.Ticket{})
+	defer p.Release(shed.Served)
+	_, err := g.Admit(context.Background(), admission.Ticket{Level: priority.Critical})
+	var rej *admission.Rejection
+	if !errors.As(err, &rej) || !errors.Is(err, shed.Capacity) || rej.RetryAfter < time.Second {
+		t.Errorf("error = %#v", err)
+	}
+}
+
+func TestSameGateMetTwiceDecidesOnce(t *testing.T) {
+	heard := &recorder{}
+	g := admission.MustNew(admission.Options{
+		Limit: shed.Fixed(1), MaxWait: admission.NoWait, Rate: ratelimit.PerKey(0, 1), Observer: heard,
+	})
+	other := capped(1)
+	h := g.Handler(other.Handler(g.At(priority.Critical, admission.Cost(5))(other.Handler(okHandler()))))
+	if w := get(h); w.Code != http.StatusOK {
+		t.Errorf("status = %d", w.Code)
+	}
+	if n := len(heard.all()); n != 1 {
+		t.Errorf("observed %d visits of one request", n)
+	}
+	if a, b := g.Stats().Count(shed.Admitted), other.Stats().Count(shed.Admitted); a != 1 || b != 1 {
+		t.Errorf("admitted %d and %d", a, b)
+	}
+	atRest(t, g)
+	atRest(t, other)
+}
+
+func TestPoolsAreSeparate(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
+	})
+	block := newHeld()
+	db := g.At(priority.Normal, admission.In("db"))(block)
+	done := make(chan struct{})
+	go func() { defer close(done); get(db) }()
+	for block.inside.Load() == 0 {
+		runtime.Gosched()
+	}
+	mustRefuse(t, get(db), http.StatusServiceUnavailable, shed.Capacity)
+	if w := get(g.Handler(okHandler())); w.Code != http.StatusOK {
+		t.Errorf("the unnamed pool answered %d", w.Code)
+	}
+	close(block.release)
+	<-done
+	if s := g.Stats(); len(s.Pools) != 2 || s.Pools[1].Name != "db" || s.Pools[1].Limit != 1 {
+		t.Errorf("pools = %+v", s.Pools)
+	}
+	atRest(t, g)
+}
+
+func TestSameOptionsBuildTwoGatesThatShareNothing(t *testing.T) {
+	opts := admission.Options{Rate: ratelimit.PerKey(0, 1), Limit: shed.Fixed(1), MaxWait: admission.NoWait}
+	for range 2 {
+		g := admission.MustNew(opts)
+		h := g.Handler(okHandler())
+		if w := get(h); w.Code != http.StatusOK {
+			t.Errorf("status = %d", w.Code)
+		}
+		if w := get(h); w.Code != http.StatusTooManyRequests {
+			t.Errorf("status = %d, want 429", w.Code)
+		}
+	}
+}
+
+func TestRouteCapRefusesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := admission.MustNew(admission.Options{Limit: shed.Fixed(10)})
+		block := newHeld()
+		h := g.At(priority.Normal, admission.Cap(2))(block)
+		for range 2 {
+			go get(h)
+		}
+		synctest.Wait()
+		mustRefuse(t, get(h), http.StatusServiceUnavailable, shed.RouteCap)
+		close(block.release)
+		synctest.Wait()
+		if w := get(h); w.Code != http.StatusOK {
+			t.Errorf("after release: %d", w.Code)
+		}
+		atRest(t, g)
+	})
+}
+
+func TestTenantCapIsPerCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := admission.MustNew(admission.Options{
+			Tenant: admission.Header("X-Tenant"), TenantCap: 2, Limit: shed.Fixed(10),
+		})
+		block := newHeld()
+		h := g.Handler(block)
+		for range 2 {
+			go do(h, request("GET", "/", "X-Tenant", "a"))
+		}
+		synctest.Wait()
+		mustRefuse(t, do(h, request("GET", "/", "X-Tenant", "a")), http.StatusTooManyRequests, shed.TenantCap)
+		go do(h, request("GET", "/", "X-Tenant", "b"))
+		synctest.Wait()
+		if n := block.inside.Load(); n != 3 {
+			t.Errorf("inside = %d, want 3", n)
+		}
+		close(block.release)
+		synctest.Wait()
+		atRest(t, g)
+	})
+}
+
+func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+		Rate: ratelimit.PerKey(0, 3), Quota: ratelimit.PerKey(0, 3),
+	})
+	caller := admission.Ticket{Caller: admission.Caller{Key: "a", Verified: true}}
+	p, err := g.Admit(context.Background(), caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Admit(context.Background(), caller); !errors.Is(err, shed.Capacity) {
+		t.Fatalf("error = %v", err)
+	}
+	p.Release(shed.Served)
+	p, err = g.Admit(context.Background(), caller) // third token, second unit of the quota
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release(shed.Served)
+	var rej *admission.Rejection
+	if _, err := g.Admit(context.Background(), caller); !errors.As(err, &rej) || rej.Reason != shed.RateLimited && rej.Reason != shed.Never {
+		t.Errorf("fourth attempt: %v", err)
+	}
+}
+
+func TestRefusalByOneLimitTakesNothingFromTheOthers(t *testing.T) {
+	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 5), Limit: shed.Fixed(10)})
+	narrow := g.At(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1)))(okHandler())
+	wide := g.Handler(okHandler())
+	for range 10 {
+		get(narrow) // one passes, nine are refused by the route's own limit
+	}
+	passed := 0
+	for range 10 {
+		if get(wide).Code == http.StatusOK {
+			passed++
+		}
+	}
+	if passed != 4 {
+		t.Errorf("passed = %d, want 4: the refusals by the route took from the caller", passed)
+	}
+}
+
+func TestTestGates(t *testing.T) {
+	if w := get(admissiontest.Open().Handler(okHandler())); w.Code != http.StatusOK {
+		t.Errorf("open: %d", w.Code)
+	}
+	mustRefuse(t, get(admissiontest.Refuse(shed.QueueFull).Handler(okHandler())), 503, shed.QueueFull)
+	mustRefuse(t, get(admissiontest.Refuse(shed.RateLimited).Handler(okHandler())), 429, shed.RateLimited)
+	defer func() {
+		if recover() == nil {
+			t.Error("Refuse(Admitted) did not panic")
+		}
+	}()
+	admissiontest.Refuse(shed.Admitted)
+}
+
+// recorder keeps the events it hears.
+type recorder struct {
+	mu       sync.Mutex
+	events   []admission.Event
+	snapshot func() admission.Stats
+}
+
+func (o *recorder) Observe(e admission.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, e)
+}
+
+func (o *recorder) Attach(_ string, snapshot func() admission.Stats) { o.snapshot = snapshot }
+
+func (o *recorder) all() []admission.Event {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]admission.Event(nil), o.events...)
+}

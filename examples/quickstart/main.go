@@ -1,0 +1,49 @@
+// Quickstart is the whole stack on a chi router: three routes over a simulated
+// database that is 8 wide and takes 100 ms.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/examples/internal/demo"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// lookup stands for your key table.
+func lookup(_ context.Context, key string) (admission.Caller, bool) {
+	tenant, known := map[string]string{"acme-key": "acme", "globex-key": "globex"}[key]
+	return admission.Caller{Key: tenant, Plan: "demo", Verified: known}, known
+}
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
+	flag.Parse()
+	db := demo.NewDatabase(8, 100*time.Millisecond)
+	checkout, search, export := db.Handler("paid"), db.Handler("found"), db.Handler("exported")
+
+	// quickstart: begin
+	gate := admission.MustNew(admission.Options{
+		Tenant:   admission.APIKey("X-API-Key", lookup),               // who is asking; unknown keys count against their address
+		Rate:     ratelimit.PerKey(50, 100),                           // each: 50 req/s, bursts of 100
+		Limit:    shed.Throughput{Max: 512},                           // slots in all, learned from the work
+		MaxWait:  250 * time.Millisecond,                              // longest stay in the fair queue
+		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // the client's, 5 s at most
+	})
+
+	r := chi.NewRouter()
+	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
+	r.With(gate.At(priority.Normal)).Get("/search", search)
+	r.With(gate.At(priority.Batch, admission.Cost(5))).Get("/export", export)
+	// quickstart: end
+
+	demo.Announce(*addr, gate)
+	log.Fatal(demo.Serve(*addr, r, gate))
+}
