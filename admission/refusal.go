@@ -91,11 +91,7 @@ func (e *Rejection) retrySeconds() int64 {
 	if e.Reason == shed.Never || e.Reason == shed.Unidentified {
 		return 0
 	}
-	seconds := int64(e.RetryAfter / time.Second)
-	if e.RetryAfter%time.Second > 0 {
-		seconds++
-	}
-	return max(seconds, 1)
+	return max(wholeSeconds(e.RetryAfter), 1)
 }
 
 // The server reads this much of a body nobody asked for to save the connection
