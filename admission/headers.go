@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -52,7 +50,7 @@ const maxFieldInt = 999_999_999_999_999
 // write sets the chosen fields, replacing what is there. All values are cut from
 // one string and stored in one array made for this response.
 func (h Headers) write(dst http.Header, p ratelimit.Policy, left int, reset time.Duration) {
-	if h == 0 || p.Rate == rate.Inf {
+	if h == 0 || p.Unlimited() {
 		return
 	}
 	values, cuts := new([5]string), [5]int{}

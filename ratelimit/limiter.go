@@ -101,6 +101,9 @@ type Policy struct {
 	Window time.Duration // for quotas per window; zero for buckets: Burst/Rate
 }
 
+// Unlimited reports whether there is no limit to tell anybody about.
+func (p Policy) Unlimited() bool { return p.Rate >= rate.Inf }
+
 // Source says what a decision was based on.
 type Source uint8
 
