@@ -8,14 +8,11 @@ import (
 )
 
 // take gives w a slot.
-func (c *Core) take(now time.Time, w *Waiter, waited time.Duration) {
-	w.Grant = c.table.take(now, w, waited)
+func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Duration) {
+	w.Grant = Grant{Waited: waited, at: at, id: c.table.take(at, w)}
 	w.Reason = shed.Admitted
 	i := w.Level.Index()
 	c.admitted[i]++
-	if waited > 0 {
-		c.waited++
-	}
 	if i == priority.Count-1 {
 		c.critical++
 	}
@@ -45,8 +42,14 @@ func (c *Core) refuse(w *Waiter, r shed.Reason) {
 		c.meter.Untried(w.Level)
 		w.probe = false
 	}
-	w.Reason = r
+	w.Reason, w.Grant = r, Grant{}
 	c.refused[w.Level.Index()][r]++
+}
+
+// turnAway refuses a newcomer.
+func (c *Core) turnAway(w *Waiter, r shed.Reason) shed.Verdict {
+	c.refuse(w, r)
+	return shed.Out
 }
 
 // evict takes w out of line for somebody else.

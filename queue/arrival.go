@@ -7,27 +7,39 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
+// queueUp lets w, for whom no slot is free or whose time is too short, join the
+// queue if the door lets it, in somebody else's place if it has to be.
+func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Door, left time.Duration) (shed.Verdict, *Waiter) {
+	a, yields := c.arrival(at, w, left)
+	door.Rate, _ = c.meter.Rate(now, c.silence(now))
+	v, reason := door.Decide(a)
+	if v != shed.Waits {
+		return c.turnAway(w, reason), nil
+	}
+	if !c.fits(at, w, yields) {
+		return c.turnAway(w, shed.QueueBytes), nil
+	}
+	if yields != nil {
+		c.evict(yields)
+	}
+	c.makeRoom(at, w)
+	c.join(at, w, a, door.Service)
+	c.note(now)
+	return v, yields
+}
+
 // arrival gathers what the door has to know of w, and who would yield to it.
-func (c *Core) arrival(now time.Time, at time.Duration, w *Waiter) (shed.Door, shed.Arrival, *Waiter) {
-	door := shed.Door{}
-	a := shed.Arrival{Level: w.Level, Remaining: shed.Forever, Slot: c.mayGo(w.Level)}
-	if !w.Deadline.IsZero() {
-		a.Remaining = w.Deadline.Sub(now)
-		door.Service = c.needs(w, a.Remaining)
+func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.Arrival, yields *Waiter) {
+	a = shed.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
+	if a.MaxWait <= 0 {
+		return a, nil
 	}
-	if a.Slot {
-		return door, a, nil
+	a.Ahead = c.line.ahead(w.Level, w.Tenant)
+	if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
+		yields = c.line.last(at, w.Level.Index(), w.Tenant)
+		a.Outranks = yields != nil
 	}
-	var yields *Waiter
-	if a.MaxWait = c.config.stay(&w.Ticket); a.MaxWait > 0 {
-		door.Rate, _ = c.meter.Rate(now, c.silence(now))
-		a.Ahead = c.line.ahead(w.Level, w.Tenant)
-		if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
-			yields = c.line.last(at, w.Level.Index(), w.Tenant)
-			a.Outranks = yields != nil
-		}
-	}
-	return door, a, yields
+	return a, yields
 }
 
 // needs returns the time w must have left, and lets w put the estimate to the test
@@ -72,10 +84,9 @@ func (c *Core) depth(l priority.Level) (depth, bound int) {
 
 // join puts w in line.
 func (c *Core) join(at time.Duration, w *Waiter, a shed.Arrival, service time.Duration) {
-	w.joined, w.due = at, never
+	w.joined = at
 	stay := a.MaxWait
 	if a.Remaining != shed.Forever {
-		w.due = after(at, a.Remaining)
 		stay = min(stay, a.Remaining-service)
 	}
 	w.half = after(at, stay/2)

@@ -62,34 +62,25 @@ func NewCore(config Config) (*Core, error) {
 // more of them, which come out through Expire.
 func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter) {
 	at := c.at(now)
-	w.state, w.probe, w.Grant, w.Reason = outside, false, Grant{}, shed.Admitted
+	w.state, w.probe, w.due = outside, false, never
 	if c.line.n > 0 {
 		c.sweep(now, at)
 	}
-	door, arrival, yields := c.arrival(now, at, w)
-	v, reason := door.Decide(arrival)
-	if v == shed.Waits && !c.fits(at, w, yields) {
-		v, reason = shed.Out, shed.QueueBytes
-	}
 	if c.draining {
-		v, reason = shed.Out, shed.Draining
+		return c.turnAway(w, shed.Draining), nil
 	}
-	switch v {
-	case shed.In:
-		c.take(now, w, 0)
-		c.note(now)
-	case shed.Waits:
-		if yields != nil {
-			c.evict(yields)
-			evictee = yields
-		}
-		c.makeRoom(at, w)
-		c.join(at, w, arrival, door.Service)
-		c.note(now)
-	default:
-		c.refuse(w, reason)
+	door, left := shed.Door{}, shed.Forever
+	if !w.Deadline.IsZero() {
+		left = w.Deadline.Sub(now)
+		door.Service = c.needs(w, left)
+		w.due = after(at, left)
 	}
-	return v, evictee
+	if c.mayGo(w.Level) && door.InTime(left) {
+		c.take(now, at, w, 0)
+		c.note(now)
+		return shed.In, nil
+	}
+	return c.queueUp(now, at, w, door, left)
 }
 
 // Next returns somebody from the queue who has a slot from now on, in w.Grant, or
@@ -104,7 +95,8 @@ func (c *Core) Next(now time.Time) *Waiter {
 	if w == nil {
 		return nil
 	}
-	c.take(now, w, at-w.joined)
+	c.take(now, at, w, at-w.joined)
+	c.waited++
 	c.note(now)
 	return w
 }
@@ -159,8 +151,11 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	if r == nil {
 		return shed.Step{}
 	}
-	sample := shed.Sample{Admitted: r.admitted, Deadline: r.deadline, Outcome: o}
-	c.measure(now, r, sample)
+	sample := shed.Sample{Admitted: c.epoch.Add(r.admitted), Outcome: o}
+	if r.due != never {
+		sample.Deadline = c.epoch.Add(r.due)
+	}
+	c.measure(now, r, &sample)
 	if r.level >= priority.Critical {
 		c.critical--
 	}
@@ -172,7 +167,7 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 }
 
 // measure feeds the meter with a piece of work that ends.
-func (c *Core) measure(now time.Time, r *row, s shed.Sample) {
+func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	switch {
 	case !r.probe:
 	case s.Outcome == shed.Ignored:
@@ -183,7 +178,7 @@ func (c *Core) measure(now time.Time, r *row, s shed.Sample) {
 	if s.Outcome == shed.Ignored {
 		return
 	}
-	c.meter.Done(now, r.level, s)
+	c.meter.Done(r.level, now.Sub(s.Admitted), s.Outcome)
 	if c.full {
 		c.meter.Freed(now, now.Sub(c.since))
 	}

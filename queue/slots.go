@@ -18,12 +18,13 @@ import (
 // concurrent use; Acquire without a wait and Release cost one short critical
 // section each and do not allocate.
 type Slots struct {
-	onMove func(shed.Step)
+	epoch time.Time // the core's
 
-	mu   sync.Mutex
-	core *Core
-	idle *Waiter // to be used again, linked by next
-	kept int     // how many those are
+	mu     sync.Mutex
+	core   *Core
+	onMove func(shed.Step)
+	idle   *Waiter // to be used again, linked by next
+	kept   int     // how many those are
 }
 
 // mostKept is how many waiters, with their channel and timer, are kept for the next
@@ -36,7 +37,8 @@ func NewSlots(config Config) (*Slots, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Slots{onMove: config.OnMove, core: core}, nil
+	core.epoch = time.Now()
+	return &Slots{epoch: core.epoch, core: core, onMove: config.OnMove}, nil
 }
 
 // Acquire takes a slot, waiting for one within the bounds of the Config and the
@@ -145,10 +147,11 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 	if !g.Held() {
 		return 0, false
 	}
-	held = time.Since(g.Admitted) // half the price of time.Now, and never a wall clock's step
-	now := g.Admitted.Add(held)
+	at := time.Since(s.epoch) // half the price of time.Now, and never a wall clock's step
+	now := s.epoch.Add(at)
 	s.mu.Lock()
 	if ok = s.core.table.held(g) != nil; ok {
+		held = at - g.at
 		s.core.Release(now, g, o)
 	}
 	s.settle(now, nil)

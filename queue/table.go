@@ -15,16 +15,16 @@ type table struct {
 }
 
 type row struct {
-	admitted time.Time
-	deadline time.Time
-	turn     uint32 // odd while in use
-	next     uint32 // next free row + 1
+	admitted time.Duration // since the core's epoch
+	due      time.Duration // never: no deadline
+	turn     uint32        // odd while in use
+	next     uint32        // next free row + 1
 	level    priority.Level
 	probe    bool
 }
 
-// take fills a row and returns the grant for it.
-func (t *table) take(now time.Time, w *Waiter, waited time.Duration) Grant {
+// take fills a row and returns the id of this use of it.
+func (t *table) take(at time.Duration, w *Waiter) uint64 {
 	if t.free == 0 {
 		t.rows = append(t.rows, row{})
 		t.free = uint32(len(t.rows))
@@ -33,24 +33,26 @@ func (t *table) take(now time.Time, w *Waiter, waited time.Duration) Grant {
 	r := &t.rows[i]
 	t.free = r.next
 	r.turn++
-	r.admitted, r.deadline, r.level, r.probe = now, w.Deadline, w.Level, w.probe
+	r.admitted, r.due, r.level, r.probe = at, w.due, w.Level, w.probe
 	t.n++
-	return Grant{Admitted: now, Waited: waited, index: i, turn: r.turn}
+	return uint64(r.turn)<<32 | uint64(i)
 }
 
 // held returns the grant's row while it is in flight, else nil.
 func (t *table) held(g Grant) *row {
-	if g.turn&1 == 0 || int64(g.index) >= int64(len(t.rows)) || t.rows[g.index].turn != g.turn {
+	i, turn := uint32(g.id), uint32(g.id>>32)
+	if turn&1 == 0 || uint64(i) >= uint64(len(t.rows)) || t.rows[i].turn != turn {
 		return nil
 	}
-	return &t.rows[g.index]
+	return &t.rows[i]
 }
 
 // release frees the grant's row, which is held.
 func (t *table) release(g Grant) {
-	r := &t.rows[g.index]
+	i := uint32(g.id)
+	r := &t.rows[i]
 	r.turn++
 	r.next = t.free
-	t.free = g.index + 1
+	t.free = i + 1
 	t.n--
 }

@@ -45,14 +45,13 @@ const (
 // Grant is a slot that was taken: a small value, valid until it is released. The
 // zero Grant is no slot, and releasing it does nothing.
 type Grant struct {
-	Admitted time.Time     // when the slot was taken
-	Waited   time.Duration // how long that took
-	index    uint32
-	turn     uint32 // which use of the index; 0: none
+	Waited time.Duration // how long its owner stood in the queue
+	at     time.Duration // when it was taken, since the core's epoch
+	id     uint64        // which row, and which use of it; 0: none
 }
 
 // Held reports whether the grant was ever given a slot.
-func (g Grant) Held() bool { return g.turn != 0 }
+func (g Grant) Held() bool { return g.id != 0 }
 
 // never is an instant that does not come.
 const never = time.Duration(1<<63 - 1)

@@ -52,11 +52,12 @@ func (c *Comeback) Refused(now time.Time, l priority.Level, random float64) time
 
 // returns is the bookkeeping of one level, in buckets of one second.
 type returns struct {
-	start    time.Time // second 0
-	second   int64     // seconds since start
-	last     time.Time // the latest admission, or the first refusal before any
-	admits   int64     // admissions in the window
-	away     int64     // refused and not yet due back
+	start    time.Time     // second 0
+	end      time.Duration // when the current second ends, since start
+	second   int64         // seconds since start
+	last     time.Time     // the latest admission, or the first refusal before any
+	admits   int64         // admissions in the window
+	away     int64         // refused and not yet due back
 	admitted [comebackWindow]int64
 	due      [comebackWindow + 1]int64 // by the second they are due in
 }
@@ -79,10 +80,15 @@ func (r *returns) advance(now time.Time) {
 	if r.start.IsZero() {
 		r.start = now
 	}
-	second := int64(now.Sub(r.start) / time.Second)
+	since := now.Sub(r.start)
+	if since < r.end {
+		return
+	}
+	second := int64(since / time.Second)
 	if second-r.second > comebackWindow {
 		*r = returns{start: r.start, second: second, last: r.last}
 	}
+	r.end = time.Duration(second+1) * time.Second
 	for r.second < second {
 		r.second++
 		i := r.second % comebackWindow

@@ -56,12 +56,8 @@ func (v Verdict) String() string {
 // (Ahead+1)/Rate; one that does not fit in what the deadline leaves is Hopeless,
 // one longer than MaxWait is as good as a full queue.
 func (d Door) Decide(a Arrival) (Verdict, Reason) {
-	slack := a.Remaining
-	if a.Remaining != Forever {
-		slack -= d.Service
-	}
 	switch {
-	case slack <= 0:
+	case !d.InTime(a.Remaining):
 		return Out, Hopeless
 	case a.Slot:
 		return In, Admitted
@@ -70,7 +66,7 @@ func (d Door) Decide(a Arrival) (Verdict, Reason) {
 	}
 	wait := d.wait(a.Ahead)
 	switch {
-	case wait > slack:
+	case a.Remaining != Forever && wait > a.Remaining-d.Service:
 		return Out, Hopeless
 	case wait > a.MaxWait:
 		return Out, QueueFull
@@ -78,6 +74,11 @@ func (d Door) Decide(a Arrival) (Verdict, Reason) {
 		return Out, QueueFull
 	}
 	return Waits, Admitted
+}
+
+// InTime reports whether work that has this much time left can be done at all.
+func (d Door) InTime(remaining time.Duration) bool {
+	return remaining > d.Service && remaining > 0 || remaining == Forever
 }
 
 // wait predicts the stay behind the given number of others.
