@@ -1,0 +1,271 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Pacer is the ceiling that all callers of a service share. It knows nothing of
+// HTTP: a [Transport] has one inside, and a middleware of an SDK or an interceptor
+// of gRPC may use one directly:
+//
+//	pass, err := pacer.Wait(ctx, key) // before each attempt
+//	…
+//	pacer.Heard(key, verdict)         // after it
+//
+// A key's Space is the service and its ID the operation in it: what the quota
+// counts. Whatever one caller hears about an operation, everybody who shares the
+// key acts upon; what concerns the whole service, everybody who shares the Space.
+// It is safe for concurrent use, and starts no goroutine: while somebody waits, one
+// timer per operation runs.
+type Pacer struct {
+	opts  PacerOptions
+	start time.Time
+
+	mu       sync.RWMutex
+	ops      map[ratelimit.Key]*operation
+	services map[string]*service
+	overflow *operation
+	swept    time.Time
+}
+
+// PacerOptions configures a Pacer. The zero value paces nobody until a server asks
+// for it.
+type PacerOptions struct {
+	// Rate is the quota: tokens per key. Nil means ratelimit.Unlimited, which
+	// adapts too: the first throttle sets the rate to a share of the one measured.
+	Rate ratelimit.Limiter
+
+	// MaxWait is the longest a call waits for its turn, whatever its deadline.
+	// Zero means 60 s. It bounds the line: whoever would wait longer is refused at
+	// once.
+	MaxWait time.Duration
+
+	// MaxPause is the longest a server's hint keeps everybody away. Zero means 1 h.
+	MaxPause time.Duration
+
+	// Budget is the retry budget of each operation. The zero value is the default.
+	Budget BudgetOptions
+
+	// MaxOperations bounds the number of keys tracked. Zero means 1024. Beyond it,
+	// new keys share one operation.
+	MaxOperations int
+}
+
+const (
+	defaultMaxWait       = time.Minute
+	defaultMaxPause      = time.Hour
+	defaultMaxOperations = 1024
+
+	// A quota that is spent without a word on when it returns is asked once a minute.
+	quotaPause = time.Minute
+)
+
+// NewPacer validates o and builds a Pacer. Errors name the field.
+func NewPacer(o PacerOptions) (*Pacer, error) {
+	if o.Rate == nil {
+		o.Rate = ratelimit.Unlimited
+	}
+	o.MaxWait = withDefault(o.MaxWait, defaultMaxWait)
+	o.MaxPause = withDefault(o.MaxPause, defaultMaxPause)
+	o.MaxOperations = withDefault(o.MaxOperations, defaultMaxOperations)
+	if err := errors.Join(
+		named("Rate", o.Rate.Validate()),
+		positive("MaxWait", o.MaxWait),
+		positive("MaxPause", o.MaxPause),
+		positive("MaxOperations", o.MaxOperations),
+		named("Budget", o.Budget.validate()),
+	); err != nil {
+		return nil, err
+	}
+	if own, ok := o.Rate.(ratelimit.Owner); ok {
+		o.Rate = own.Own(nil)
+	}
+	p := &Pacer{opts: o, start: time.Now(), ops: map[ratelimit.Key]*operation{}, services: map[string]*service{}}
+	p.overflow = p.newOperation(ratelimit.Key{Space: "overflow"}, &service{start: p.start})
+	return p, nil
+}
+
+func withDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func positive[T int | time.Duration](field string, v T) error {
+	if v <= 0 {
+		return fmt.Errorf("outbound: %s = %v: must be positive", field, v)
+	}
+	return nil
+}
+
+func named(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("outbound: %s: %w", field, err)
+}
+
+// Wait returns when a call to key may be sent. It blocks until its turn comes: by
+// the level in ctx (see package priority), then in order of arrival. It returns a
+// [*Refusal] at once, without waiting, when its turn would come after ctx's deadline
+// or after MaxWait, and later if a pause or a cut makes that so; the context's error
+// when ctx ends. Either way nothing was taken.
+//
+// A granted Pass is a token spent. Give it back with Undo if the call did not leave.
+func (p *Pacer) Wait(ctx context.Context, key ratelimit.Key) (Pass, error) {
+	if ctx.Err() != nil {
+		return Pass{}, context.Cause(ctx)
+	}
+	return p.wait(ctx, p.operation(key))
+}
+
+func (p *Pacer) wait(ctx context.Context, o *operation) (Pass, error) {
+	level, _ := priority.FromContext(ctx)
+	pass, err := o.wait(ctx, level.Index(), p.opts.MaxWait)
+	var refusal *Refusal
+	if err != nil && errors.As(err, &refusal) {
+		o.counts.refused[refusal.Why].Add(1)
+	}
+	return pass, err
+}
+
+// tryNow takes a token only if one is to be had without waiting.
+func (o *operation) tryNow(ctx context.Context) (Pass, bool) {
+	if !o.vacant() {
+		return Pass{}, false
+	}
+	pass, _, ok := o.ask(ctx, time.Now())
+	return pass, ok
+}
+
+// Pass is a token for one call. It is a value.
+type Pass struct {
+	o        *operation
+	decision ratelimit.Decision
+	held     bool // a token of the law's bucket was taken too
+}
+
+// Undo returns the token: the call did not leave. Call it at most once.
+func (p Pass) Undo(now time.Time) {
+	if p.o == nil {
+		return
+	}
+	p.decision.Undo(now)
+	if p.held {
+		p.o.giveBack()
+	}
+}
+
+// Heard tells what came of a call to key. Throttles and overloads cut the rate of
+// everybody who shares the key, once per epoch, and a hint keeps everybody away for
+// that long; other verdicts change nothing.
+func (p *Pacer) Heard(key ratelimit.Key, v Verdict) { p.heard(p.operation(key), v) }
+
+func (p *Pacer) heard(o *operation, v Verdict) (cut, paused bool) {
+	o.counts.kinds[v.Kind].Add(1)
+	factor, pause := p.slowdown(v)
+	if factor == 1 && pause == 0 {
+		return false, false
+	}
+	now := time.Now()
+	if v.Scope == ScopeOperation {
+		return o.note(o.slow(now, factor, pause))
+	}
+	o.svc.pause(now.Add(pause))
+	for _, each := range p.siblings(o) {
+		c, b := each.note(each.slow(now, factor, pause))
+		if each == o {
+			cut, paused = c, b
+		}
+	}
+	return cut, paused
+}
+
+// slowdown says by what factor a verdict cuts the rate and for how long it keeps
+// everybody away.
+func (p *Pacer) slowdown(v Verdict) (factor float64, pause time.Duration) {
+	switch v.Kind {
+	case Throttled:
+		factor = cutThrottle
+	case Overloaded:
+		factor = cutOverload
+	case QuotaExhausted: // a matter of days, not of the rate
+		factor = 1
+		if !v.Hinted {
+			pause = quotaPause
+		}
+	default:
+		return 1, 0
+	}
+	if v.Hinted {
+		pause = v.Hint
+	}
+	return factor, min(max(pause, 0), p.opts.MaxPause)
+}
+
+func (o *operation) note(cut, paused bool) (bool, bool) {
+	if cut {
+		o.counts.cuts.Add(1)
+	}
+	if paused {
+		o.counts.pauses.Add(1)
+	}
+	return cut, paused
+}
+
+// fits reports whether a call to o, asked for after delay, could be sent before
+// ctx's deadline as things stand.
+func (p *Pacer) fits(ctx context.Context, o *operation, delay time.Duration) bool {
+	level, _ := priority.FromContext(ctx)
+	pol := o.limiter.Policy(o.key)
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	wait := o.predict(now, o.line.ahead(level.Index()), o.lawRate(now, pol), pol.Burst)
+	if wait > delay+p.opts.MaxWait {
+		return false
+	}
+	d, ok := ctx.Deadline()
+	return !ok || now.Add(max(wait, delay)).Before(d)
+}
+
+// jitter spreads those who were given the same hint, upwards only.
+func jitter(hint time.Duration) time.Duration {
+	if hint <= 0 {
+		return 0
+	}
+	return rand.N(min(max(hint/10, 50*time.Millisecond), 5*time.Second))
+}
+
+// service is what all operations behind one Space share.
+type service struct {
+	start  time.Time
+	paused atomic.Int64 // since start, on the monotonic clock
+	ops    []*operation // guarded by the Pacer
+}
+
+func (s *service) pauseLeft(now time.Time) time.Duration {
+	return time.Duration(s.paused.Load()) - now.Sub(s.start)
+}
+
+// pause keeps everybody away from the service until t.
+func (s *service) pause(t time.Time) {
+	end := int64(t.Sub(s.start))
+	for {
+		old := s.paused.Load()
+		if end <= old || s.paused.CompareAndSwap(old, end) {
+			return
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package outbound
+
+import (
+	"context"
+	"time"
+)
+
+// wait returns with a token in hand, or says why there is none. It blocks while the
+// call stands in line.
+func (o *operation) wait(ctx context.Context, level int, longest time.Duration) (Pass, error) {
+	now := time.Now()
+	if o.vacant() {
+		pass, refusal, ok := o.ask(ctx, now)
+		if ok {
+			return pass, nil
+		}
+		if refusal.hard {
+			return Pass{}, &Refusal{Why: refusal.why, Wait: refusal.wait}
+		}
+	}
+	w, err := o.join(ctx, now, level, longest)
+	if err != nil {
+		return Pass{}, err
+	}
+	return o.stand(ctx, w, w.until.Sub(now))
+}
+
+// vacant reports whether a newcomer may ask at once.
+func (o *operation) vacant() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.line.n == 0 && o.debt == 0
+}
+
+// join puts the call in line, unless its turn would come too late.
+func (o *operation) join(ctx context.Context, now time.Time, level int, longest time.Duration) (*waiter, error) {
+	until := now.Add(longest)
+	if d, ok := ctx.Deadline(); ok && d.Before(until) {
+		until = d
+	}
+	p := o.limiter.Policy(o.key)
+	o.mu.Lock()
+	wait := o.predict(now, o.line.ahead(level), o.lawRate(now, p), p.Burst)
+	if !now.Add(wait).Before(until) {
+		defer o.mu.Unlock()
+		return nil, o.tooLong(now, wait, until)
+	}
+	w := &waiter{level: level, until: until, ready: make(chan struct{})}
+	o.line.push(w)
+	start := !o.driving
+	o.driving = true
+	o.mu.Unlock()
+	if start {
+		o.drive()
+	}
+	return w, nil
+}
+
+// stand waits for w's turn. The deadline is a timer of its own, because a
+// prediction may be wrong.
+func (o *operation) stand(ctx context.Context, w *waiter, longest time.Duration) (Pass, error) {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-w.ready:
+		return w.pass, w.err
+	case <-ctx.Done():
+		return Pass{}, o.leave(w, context.Cause(ctx))
+	case <-timer.C:
+		return Pass{}, o.leave(w, &Refusal{Why: WaitTooLong, Wait: longest})
+	}
+}
+
+// leave takes w out of the line; a token that reached it meanwhile goes back.
+func (o *operation) leave(w *waiter, err error) error {
+	o.mu.Lock()
+	served := w.done
+	if !served {
+		o.line.remove(w)
+		w.done = true
+	}
+	o.mu.Unlock()
+	if served {
+		w.pass.Undo(time.Now())
+	}
+	return err
+}
+
+// drive serves the line until it is empty or no token is to be had; then a timer
+// goes on. Only one drive runs at a time, held together by the driving mark.
+func (o *operation) drive() {
+	for {
+		if o.deserted() {
+			return
+		}
+		now := time.Now()
+		pass, refusal, ok := o.ask(context.Background(), now)
+		switch {
+		case ok:
+			o.hand(pass, now)
+		case refusal.hard:
+			o.turnAway(refusal)
+		default:
+			o.arm(refusal.wait)
+			return
+		}
+	}
+}
+
+// deserted ends the drive when there is nothing left to serve.
+func (o *operation) deserted() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.driving = o.line.n > 0 || o.debt > 0
+	return !o.driving
+}
+
+// hand gives the token to whoever is first now, after the debt.
+func (o *operation) hand(pass Pass, now time.Time) {
+	o.mu.Lock()
+	if o.debt > 0 {
+		o.debt--
+		o.mu.Unlock()
+		return
+	}
+	w := o.line.front()
+	if w != nil {
+		o.line.settle(w, pass, nil)
+	}
+	o.mu.Unlock()
+	if w == nil {
+		pass.Undo(now)
+	}
+}
+
+// turnAway refuses everybody in line: waiting does not help. A debt that cannot be
+// paid is forgotten with them.
+func (o *operation) turnAway(refusal no) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.debt = 0
+	o.line.each(func(_ int, w *waiter) {
+		o.line.settle(w, Pass{}, &Refusal{Why: refusal.why, Wait: refusal.wait})
+	})
+}
+
+func (o *operation) arm(wait time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer == nil {
+		o.timer = time.AfterFunc(wait, o.drive)
+		return
+	}
+	o.timer.Reset(wait)
+}
+
+// owe charges for a send that net/http repeated by itself. If no token is to be had
+// now, the next one pays.
+func (o *operation) owe() {
+	o.counts.resends.Add(1)
+	o.mu.Lock()
+	o.debt++
+	start := !o.driving
+	o.driving = true
+	o.mu.Unlock()
+	if start {
+		o.drive()
+	}
+}
