@@ -29,7 +29,7 @@ func (p *Pacer) addOperation(key ratelimit.Key) *operation {
 	}
 	svc := p.services[key.Space]
 	if svc == nil {
-		svc = &service{start: p.start}
+		svc, _ = p.newService() // its configuration was tried in NewPacer
 		p.services[key.Space] = svc
 	}
 	o := p.newOperation(key, svc)

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // Pacer is the ceiling that all callers of a service share. It knows nothing of
@@ -55,6 +57,11 @@ type PacerOptions struct {
 	// Budget is the retry budget of each operation. The zero value is the default.
 	Budget BudgetOptions
 
+	// InFlight bounds the calls in flight to each service (to each Space). Nil
+	// means unbounded. Calls beyond it wait, at most MaxWait, in a queue of at most
+	// 1024.
+	InFlight shed.Limit
+
 	// MaxOperations bounds the number of keys tracked. Zero means 1024. Beyond it,
 	// new keys share one operation.
 	MaxOperations int
@@ -64,6 +71,7 @@ const (
 	defaultMaxWait       = time.Minute
 	defaultMaxPause      = time.Hour
 	defaultMaxOperations = 1024
+	slotBound            = 1024
 
 	// A quota that is spent without a word on when it returns is asked once a minute.
 	quotaPause = time.Minute
@@ -86,11 +94,15 @@ func NewPacer(o PacerOptions) (*Pacer, error) {
 	); err != nil {
 		return nil, err
 	}
-	if own, ok := o.Rate.(ratelimit.Owner); ok {
-		o.Rate = own.Own(nil)
-	}
 	p := &Pacer{opts: o, start: time.Now(), ops: map[ratelimit.Key]*operation{}, services: map[string]*service{}}
-	p.overflow = p.newOperation(ratelimit.Key{Space: "overflow"}, &service{start: p.start})
+	svc, err := p.newService() // and the configuration of the slots is known to be good
+	if err != nil {
+		return nil, named("InFlight", err)
+	}
+	if own, ok := o.Rate.(ratelimit.Owner); ok {
+		p.opts.Rate = own.Own(nil)
+	}
+	p.overflow = p.newOperation(ratelimit.Key{Space: "overflow"}, svc)
 	return p, nil
 }
 
@@ -133,11 +145,16 @@ func (p *Pacer) Wait(ctx context.Context, key ratelimit.Key) (Pass, error) {
 func (p *Pacer) wait(ctx context.Context, o *operation) (Pass, error) {
 	level, _ := priority.FromContext(ctx)
 	pass, err := o.wait(ctx, level.Index(), p.opts.MaxWait)
+	o.refuse(err)
+	return pass, err
+}
+
+// refuse counts a refusal; any other error, and none, is not one.
+func (o *operation) refuse(err error) {
 	var refusal *Refusal
 	if err != nil && errors.As(err, &refusal) {
 		o.counts.refused[refusal.Why].Add(1)
 	}
-	return pass, err
 }
 
 // tryNow takes a token only if one is to be had without waiting.
@@ -252,7 +269,18 @@ func jitter(hint time.Duration) time.Duration {
 type service struct {
 	start  time.Time
 	paused atomic.Int64 // since start, on the monotonic clock
+	slots  *queue.Slots // nil: calls in flight are not bounded
 	ops    []*operation // guarded by the Pacer
+}
+
+func (p *Pacer) newService() (*service, error) {
+	s := &service{start: p.start}
+	if p.opts.InFlight == nil {
+		return s, nil
+	}
+	var err error
+	s.slots, err = queue.NewSlots(queue.Config{Limit: p.opts.InFlight, MaxWait: p.opts.MaxWait, Bound: slotBound})
+	return s, err
 }
 
 func (s *service) pauseLeft(now time.Time) time.Duration {

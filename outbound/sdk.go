@@ -13,10 +13,10 @@ import (
 // The small interfaces that SDK errors implement. Naming them here instead of
 // importing the SDKs keeps every SDK out of every user's go.mod.
 type (
-	errorCoder  interface{ ErrorCode() string }                  // AWS smithy API errors
-	statusCoder interface{ HTTPStatusCode() int }                // AWS smithy response errors
-	retryAfter  interface{ RetryAfter() (time.Duration, bool) }  // throttles with a hint
-	apiError    interface { // Google's gax
+	errorCoder  interface{ ErrorCode() string }                 // AWS smithy API errors
+	statusCoder interface{ HTTPStatusCode() int }               // AWS smithy response errors
+	retryAfter  interface{ RetryAfter() (time.Duration, bool) } // throttles with a hint
+	apiError    interface {                                     // Google's gax
 		HTTPCode() int
 		Reason() string
 	}

@@ -1,0 +1,2 @@
+// Package outbound paces the calls a service makes.
+package outbound

@@ -1,0 +1,46 @@
+package outbound
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// listener is the throttle observer: it judges each attempt's end and tells the
+// pacer.
+type listener struct {
+	pacer *Pacer
+	key   func(*http.Request) ratelimit.Key
+	judge judge
+	next  http.RoundTripper
+	watch watcher
+}
+
+// Listen returns a RoundTripper that tells p what came of each request it passes to
+// next, so that throttles slow everybody down who shares the key. Nil next means
+// http.DefaultTransport, nil key [ByHost]. Classifiers are asked before the
+// built-in table. It changes no answer and retries nothing.
+func (p *Pacer) Listen(next http.RoundTripper, key func(*http.Request) ratelimit.Key, classify ...Classifier) http.RoundTripper {
+	return &listener{pacer: p, key: keyOr(key), judge: classify, next: orDefault(next)}
+}
+
+// RoundTrip passes req on and listens to the answer.
+func (t *listener) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, _, err := t.attempt(req)
+	return resp, err
+}
+
+// attempt is RoundTrip with the verdict.
+func (t *listener) attempt(req *http.Request) (*http.Response, Verdict, error) {
+	start := time.Now()
+	resp, err := t.next.RoundTrip(req)
+	v := t.judge.verdict(resp, err)
+	o := t.pacer.operation(t.key(req))
+	cut, paused := t.pacer.heard(o, v)
+	if t.watch.on() && v.Kind != LocalRefusal {
+		t.watch.answered(o.key, v, time.Since(start))
+		t.watch.slowed(o, v, cut, paused)
+	}
+	return resp, v, err
+}

@@ -1,0 +1,179 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// RetryOptions configures when a call is tried again. The zero value is the
+// default.
+type RetryOptions struct {
+	// Attempts is how often a call is sent at most, the first time included. Zero
+	// means 3, 1 means no retry.
+	Attempts int
+
+	// MaxHint is the longest hint that is waited for. Zero means 60 s. A call that
+	// is told to stay away for longer, or beyond its deadline, returns the response
+	// at once; the hint is not shortened.
+	MaxHint time.Duration
+
+	// MinBackoff is the shortest wait before another attempt, whatever the server
+	// says. Zero means 10 ms.
+	MinBackoff time.Duration
+
+	// MaxBackoff caps the backoff when the server says nothing. Zero means 20 s.
+	MaxBackoff time.Duration
+
+	// Allow, if set, has a say after the rules: it may refuse a retry, never add
+	// one. It must not touch the request.
+	Allow func(*http.Request, Verdict) bool
+}
+
+const (
+	defaultAttempts = 3
+	defaultMaxHint  = time.Minute
+)
+
+func (o RetryOptions) settled() (RetryOptions, error) {
+	o.Attempts = withDefault(o.Attempts, defaultAttempts)
+	o.MaxHint = withDefault(o.MaxHint, defaultMaxHint)
+	o.MinBackoff = withDefault(o.MinBackoff, defaultMinBackoff)
+	o.MaxBackoff = withDefault(o.MaxBackoff, defaultMaxBackoff)
+	err := errors.Join(
+		positive("Retry.Attempts", o.Attempts),
+		positive("Retry.MaxHint", o.MaxHint),
+		positive("Retry.MinBackoff", o.MinBackoff),
+		positive("Retry.MaxBackoff", o.MaxBackoff),
+	)
+	if o.MaxBackoff < o.MinBackoff {
+		err = errors.Join(err, fmt.Errorf("outbound: Retry.MaxBackoff = %v: must not be below MinBackoff %v", o.MaxBackoff, o.MinBackoff))
+	}
+	return o, err
+}
+
+// retrier is the RoundTripper that sends a call again where that is safe, allowed
+// and worth it.
+type retrier struct {
+	opts    RetryOptions
+	backoff backoff
+	judge   judge
+	next    http.RoundTripper
+	share   func(*http.Request) shared
+	watch   watcher
+}
+
+// shared is what the retries of one operation share.
+type shared struct {
+	budget *RetryBudget
+	pacer  *Pacer     // nil when used alone
+	op     *operation // nil when used alone
+}
+
+// Retry returns a RoundTripper that sends a request through next again while that is
+// safe (the method is idempotent, or the request has an Idempotency-Key, or the
+// server refused before working on it, or nothing was sent), possible (the body can
+// be had again through GetBody), allowed (attempts, budget) and of use (it can be
+// sent before the deadline). Otherwise the last answer is returned as it came, with
+// its body whole. Nil next means http.DefaultTransport; nil budget a budget of the
+// default size. Classifiers are asked before the built-in table.
+func Retry(next http.RoundTripper, o RetryOptions, budget *RetryBudget, classify ...Classifier) (http.RoundTripper, error) {
+	o, err := o.settled()
+	if err != nil {
+		return nil, err
+	}
+	if budget == nil {
+		budget = newBudget(BudgetOptions{})
+	}
+	share := func(*http.Request) shared { return shared{budget: budget} }
+	return newRetrier(orDefault(next), o, share, classify), nil
+}
+
+func newRetrier(next http.RoundTripper, o RetryOptions, share func(*http.Request) shared, classify judge) *retrier {
+	return &retrier{
+		opts: o, backoff: newBackoff(o.MinBackoff, o.MaxBackoff),
+		judge: classify, next: next, share: share,
+	}
+}
+
+// RoundTrip makes the call.
+func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	s := t.share(req)
+	s.budget.Call(time.Now())
+	out := req
+	for n := 1; ; n++ {
+		resp, v, err := t.attempt(out)
+		if v.Kind == OK {
+			return resp, err
+		}
+		delay, stop := t.decide(req, s, v, err, n)
+		if stop != Retrying {
+			t.watch.stopped(s.key(), v, n, stop)
+			return resp, err
+		}
+		t.watch.retried(s.key(), v, n, delay)
+		if resp != nil {
+			discard(resp)
+		}
+		if err := sleep(req.Context(), delay); err != nil {
+			return nil, err
+		}
+		if out, err = again(req); err != nil {
+			return nil, err
+		}
+		s.count()
+	}
+}
+
+// attempt sends out once. A listener below has judged the answer already.
+func (t *retrier) attempt(out *http.Request) (*http.Response, Verdict, error) {
+	if l, ok := t.next.(*listener); ok {
+		return l.attempt(out)
+	}
+	resp, err := t.next.RoundTrip(out)
+	return resp, t.judge.verdict(resp, err), err
+}
+
+func (s shared) key() ratelimit.Key {
+	if s.op == nil {
+		return ratelimit.Key{}
+	}
+	return s.op.key
+}
+
+func (s shared) count() {
+	if s.op != nil {
+		s.op.counts.retries.Add(1)
+	}
+}
+
+// again returns a request like req with a fresh body. The first attempt closed the
+// old one.
+func again(req *http.Request) (*http.Request, error) {
+	if req.GetBody == nil {
+		return req, nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("outbound: body for another attempt: %w", err)
+	}
+	out := req.WithContext(req.Context())
+	out.Body = body
+	return out, nil
+}
+
+// sleep waits for d, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,116 @@
+package outbound
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Stats are the numbers in force and the totals since the start.
+type Stats struct {
+	Operations []OperationStats // sorted by key
+	Services   []ServiceStats   // sorted by name
+}
+
+// OperationStats are one operation's.
+type OperationStats struct {
+	Key ratelimit.Key
+
+	// In force now.
+	Rate       rate.Limit    // calls per second; rate.Inf when nothing limits them
+	Configured rate.Limit    // what the limiter would allow
+	Burst      int           // of the limiter
+	Multiplier float64       // the law's: 1 when it rests
+	PauseLeft  time.Duration // how long everybody stays away yet
+	Waiting    int           // calls in line
+	InFlight   int           // attempts whose answer is not done with
+	RetryLeft  float64       // retries the budget allows now
+
+	// Totals.
+	Attempts uint64            // sent, retries and resends included
+	Retries  uint64            // of them decided here
+	Resends  uint64            // of them made by net/http
+	Cuts     uint64            // times the rate was cut
+	Pauses   uint64            // times a pause began or was prolonged
+	Ended    [KindCount]uint64 // attempts by what they came to; index with Kind
+	Refused  [WhyCount]uint64  // attempts not sent, by reason; index with Why
+}
+
+// ServiceStats are what the operations of one service share.
+type ServiceStats struct {
+	Name      string
+	PauseLeft time.Duration
+	Slots     queue.Stats // zero when calls in flight are not bounded
+}
+
+// Stats returns a snapshot. It locks one operation at a time; its cost is linear in
+// the number of operations.
+func (p *Pacer) Stats() Stats {
+	now := time.Now()
+	ops, services := p.snapshot()
+	var s Stats
+	for _, o := range ops {
+		s.Operations = append(s.Operations, o.stats(now))
+	}
+	for name, svc := range services {
+		one := ServiceStats{Name: name, PauseLeft: max(0, svc.pauseLeft(now))}
+		if svc.slots != nil {
+			one.Slots = svc.slots.Stats()
+		}
+		s.Services = append(s.Services, one)
+	}
+	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(s.Services, func(a, b ServiceStats) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+func compareKeys(a, b ratelimit.Key) int {
+	if c := strings.Compare(a.Space, b.Space); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+func (p *Pacer) snapshot() ([]*operation, map[string]*service) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	ops := make([]*operation, 0, len(p.ops)+1)
+	for _, o := range p.ops {
+		ops = append(ops, o)
+	}
+	services := make(map[string]*service, len(p.services)+1)
+	for name, svc := range p.services {
+		services[name] = svc
+	}
+	if len(p.ops) >= p.opts.MaxOperations {
+		ops = append(ops, p.overflow)
+		services[p.overflow.key.Space] = p.overflow.svc
+	}
+	return ops, services
+}
+
+func (o *operation) stats(now time.Time) OperationStats {
+	inForce, p := o.rateInForce(now)
+	s := OperationStats{Key: o.key, Rate: inForce, Configured: p.Rate, Burst: p.Burst, RetryLeft: o.budget.Left(now)}
+	o.mu.Lock()
+	s.Multiplier = o.law.inForce(now)
+	s.PauseLeft = o.pauseLeft(now)
+	s.Waiting = o.line.n
+	o.mu.Unlock()
+	c := &o.counts
+	s.InFlight = int(c.inFlight.Load())
+	s.Attempts, s.Retries, s.Resends = c.attempts.Load(), c.retries.Load(), c.resends.Load()
+	s.Cuts, s.Pauses = c.cuts.Load(), c.pauses.Load()
+	for i := range s.Ended {
+		s.Ended[i] = c.kinds[i].Load()
+	}
+	for i := range s.Refused {
+		s.Refused[i] = c.refused[i].Load()
+	}
+	return s
+}

@@ -1,0 +1,209 @@
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Transport is an http.RoundTripper that keeps the calls of all who use it within
+// what the other side allows. It is a stack, and the order is the point:
+//
+//	retry      decides whether an attempt is followed by another
+//	listener   hears throttles and slows everybody down who shares the key
+//	breaker    if any: sees attempts, and never a throttle as a failure
+//	pacer      charges each attempt: the job's budget, a token, a slot
+//	sender     own copy of the request, deadline and level as headers, time limit
+//	base       http.DefaultTransport or yours
+//
+// Make one per service or one for all, and share it: what is not shared does not
+// limit. It is safe for concurrent use. A request is never changed; its body is
+// closed on every path.
+type Transport struct {
+	pacer *Pacer
+	stack http.RoundTripper
+	base  http.RoundTripper
+}
+
+// Options configures a Transport. It is configuration only; the zero value retries
+// with a budget, hears throttles, and paces nobody until a server asks for it.
+type Options struct {
+	// Name tells transports apart in metrics. Empty means "outbound".
+	Name string
+
+	// Base sends the attempts. Nil means http.DefaultTransport.
+	Base http.RoundTripper
+
+	// Key names what a request's quota counts: the service as the Space and, if
+	// the quota is per operation, the operation as the ID. Nil means [ByHost].
+	Key func(*http.Request) ratelimit.Key
+
+	// Rate, MaxWait, MaxPause, Budget and MaxOperations are the pacer's; see
+	// PacerOptions. They must be zero when Pacer is set.
+	Rate          ratelimit.Limiter
+	MaxWait       time.Duration
+	MaxPause      time.Duration
+	Budget        BudgetOptions
+	MaxOperations int
+
+	// InFlight bounds the calls in flight to each service. Nil means unbounded.
+	InFlight shed.Limit
+
+	// Pacer shares an existing one, so that several transports stay under one
+	// ceiling. Nil makes one from the fields above.
+	Pacer *Pacer
+
+	// Retry says when a call is tried again.
+	Retry RetryOptions
+
+	// AttemptTimeout bounds each attempt, from when it is sent to the header of its
+	// answer. Zero means only the request's context does.
+	AttemptTimeout time.Duration
+
+	// Breaker returns the circuit breaker for a request. Nil means none.
+	Breaker func(*http.Request) Breaker
+
+	// Classify is asked, in order, before the built-in table.
+	Classify []Classifier
+
+	// DeadlineHeader carries what is left of the request's deadline, in
+	// milliseconds. Empty means X-Timeout, NoHeader none.
+	DeadlineHeader string
+
+	// LevelHeader carries the level in the request's context. Empty means none.
+	LevelHeader string
+
+	// CountResends charges what net/http sends again by itself when a kept
+	// connection turns out to be dead, at the price of a few allocations per call.
+	CountResends bool
+
+	// Observer is told what happens. Nil means nobody.
+	Observer Observer
+}
+
+// NoHeader as a DeadlineHeader means that none is sent.
+const NoHeader = "-"
+
+const (
+	defaultName     = "outbound"
+	defaultDeadline = "X-Timeout"
+)
+
+// New validates o and builds a Transport. Errors name the field.
+func New(o Options) (*Transport, error) {
+	retry, err := o.Retry.settled()
+	if err = errors.Join(err, o.validate()); err != nil {
+		return nil, err
+	}
+	pacer, err := o.pacer()
+	if err != nil {
+		return nil, err
+	}
+	o.Base, o.Key, o.Name = orDefault(o.Base), keyOr(o.Key), withDefault(o.Name, defaultName)
+	t := &Transport{pacer: pacer, base: o.Base, stack: o.stack(pacer, retry)}
+	if o.Observer != nil {
+		o.Observer.Attach(o.Name, t.Stats)
+	}
+	return t, nil
+}
+
+// MustNew is New for set-up code: it panics on an error.
+func MustNew(o Options) *Transport {
+	t, err := New(o)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// stack builds the parts, the innermost first.
+func (o Options) stack(p *Pacer, retry RetryOptions) http.RoundTripper {
+	watch, classify := watcher{o.Observer}, judge(o.Classify)
+	var next http.RoundTripper = &sender{
+		base: o.Base, timeout: o.AttemptTimeout,
+		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
+	}
+	next = &paced{pacer: p, key: o.Key, next: next, resends: o.CountResends, watch: watch}
+	if o.Breaker != nil {
+		next = Break(next, o.Breaker, classify...)
+	}
+	next = &listener{pacer: p, key: o.Key, judge: classify, next: next, watch: watch}
+	r := newRetrier(next, retry, func(req *http.Request) shared {
+		op := p.operation(o.Key(req))
+		return shared{budget: op.budget, pacer: p, op: op}
+	}, classify)
+	r.watch = watch
+	return r
+}
+
+func header(name string) string {
+	if name == NoHeader {
+		return ""
+	}
+	return http.CanonicalHeaderKey(name)
+}
+
+func (o Options) pacer() (*Pacer, error) {
+	if o.Pacer != nil {
+		return o.Pacer, nil
+	}
+	return NewPacer(PacerOptions{
+		Rate: o.Rate, MaxWait: o.MaxWait, MaxPause: o.MaxPause, Budget: o.Budget,
+		MaxOperations: o.MaxOperations, InFlight: o.InFlight,
+	})
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Pacer != nil && (o.Rate != nil || o.MaxWait != 0 || o.MaxPause != 0 || o.MaxOperations != 0 ||
+		o.Budget != BudgetOptions{} || o.InFlight != nil) {
+		errs = append(errs, errors.New("outbound: Pacer: set together with Rate, MaxWait, MaxPause, Budget, MaxOperations or InFlight, which are its own"))
+	}
+	if o.AttemptTimeout < 0 {
+		errs = append(errs, fmt.Errorf("outbound: AttemptTimeout = %v: must not be negative", o.AttemptTimeout))
+	}
+	for i, c := range o.Classify {
+		if c == nil {
+			errs = append(errs, fmt.Errorf("outbound: Classify[%d]: is nil", i))
+		}
+	}
+	return errors.Join(append(errs, fieldName("DeadlineHeader", o.DeadlineHeader), fieldName("LevelHeader", o.LevelHeader))...)
+}
+
+// fieldName reports a header name that could not be sent.
+func fieldName(option, name string) error {
+	const others = "!#$%&'*+-.^_`|~"
+	for _, c := range name {
+		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !alnum && !strings.ContainsRune(others, c) {
+			return fmt.Errorf("outbound: %s = %q: is not a header name", option, name)
+		}
+	}
+	return nil
+}
+
+// RoundTrip makes a call. Besides what the base returns it returns a [*Refusal]
+// when a call is not sent. It blocks while the call waits for its turn and between
+// attempts; the request's context ends both.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	return t.stack.RoundTrip(req)
+}
+
+// Pacer returns the ceiling that t's callers share, for those who do not speak
+// HTTP and for other transports.
+func (t *Transport) Pacer() *Pacer { return t.pacer }
+
+// Stats returns a snapshot of the numbers in force and the totals.
+func (t *Transport) Stats() Stats { return t.pacer.Stats() }
+
+// CloseIdleConnections passes on http.Client.CloseIdleConnections.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
