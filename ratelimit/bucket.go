@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"math"
 	"math/bits"
+	"time"
 )
 
 // bucket is a token bucket, 40 bytes: a balance and the instant it was true. It is
@@ -17,23 +18,14 @@ type bucket struct {
 	moves  uint32 // how often those changed; a grant from before is worth nothing back
 }
 
-// answer is a decision in the bucket's terms.
-type answer struct {
-	ok, never bool
-	wait      int64
-	left      int64
-	full      int64 // until the bucket is full again
-	mark      mark
-}
-
 // mark is what a grant remembers of its bucket: the nanoseconds after which it
 // would have been full without the grant, above a byte of flags.
 type mark uint64
 
 const (
-	markOverflow  mark = 1
-	markMoves          = 0x7f
-	markSpanLimit      = int64(1)<<56 - 1 // 2.3 years
+	markOverflow  = 1
+	markMoves     = 0x7f
+	markSpanLimit = int64(1)<<56 - 1 // 2.3 years
 )
 
 func newMark(span int64, moves uint32) mark {
@@ -63,54 +55,48 @@ func (b *bucket) refill(p *pace, now int64) {
 
 func (b *bucket) fill(p *pace) { b.tokens, b.part = p.burst, 0 }
 
-// take asks a refilled bucket for cost tokens, at least 1, now or within maxWait.
-func (b *bucket) take(p *pace, now, cost, maxWait int64) answer {
-	if cost > p.burst {
-		return answer{never: true, left: max(b.tokens, 0)}
-	}
+// take asks a refilled bucket for cost tokens, at least 1, now or within maxWait,
+// and writes the answer into d: passing it back by value costs more than the rest.
+func (b *bucket) take(p *pace, now, cost, maxWait int64, d *Decision) {
 	late := max(b.last-now, 0)
-	if b.tokens >= cost {
-		return b.grant(p, cost, late, 0)
-	}
 	wait, ok := b.wait(p, cost)
-	if !ok {
-		return answer{never: true, left: max(b.tokens, 0)}
+	switch {
+	case !ok || cost > p.burst:
+		d.Never = true
+	case wait == 0:
+		b.grant(p, cost, late, d)
+	case wait+late > maxWait || wait == forever || b.tokens < cost-math.MaxInt64:
+		d.Wait = time.Duration(min(wait+late, forever))
+		d.Reset = d.Wait
+	default:
+		b.until = max(b.until, now+late+wait)
+		d.Wait = time.Duration(wait + late)
+		b.grant(p, cost, late, d)
 	}
-	wait = min(wait+late, forever)
-	if wait > maxWait || b.tokens < cost-math.MaxInt64 {
-		return answer{wait: wait, full: wait, left: max(b.tokens, 0)}
-	}
-	b.until = max(b.until, now+wait)
-	return b.grant(p, cost, late, wait)
+	d.Remaining = clampInt(max(b.tokens, 0))
 }
 
 // wait returns the time from the bucket's instant until it holds cost tokens, and
 // false when it never will.
 func (b *bucket) wait(p *pace, cost int64) (int64, bool) {
-	if p.gain == 0 {
-		return 0, false
+	if b.tokens >= cost {
+		return 0, true
 	}
 	ns, inexact := p.span(uint64(cost)-uint64(b.tokens), b.part)
 	if inexact {
 		ns++
 	}
-	return ns, true
+	return ns, p.gain > 0
 }
 
-func (b *bucket) grant(p *pace, cost, late, wait int64) answer {
-	span, _ := p.span(uint64(p.burst)-uint64(b.tokens), b.part)
-	span = min(span+late, forever)
+func (b *bucket) grant(p *pace, cost, late int64, d *Decision) {
+	full, _ := p.span(uint64(p.burst)-uint64(b.tokens), b.part)
+	full = min(full+late, forever)
+	back, _ := p.span(uint64(cost), 0)
 	b.tokens -= cost
-	return answer{
-		ok: true, wait: wait, left: max(b.tokens, 0), mark: newMark(span, b.moves),
-		full: min(span+b.spend(p, cost), forever),
-	}
-}
-
-// spend returns the nanoseconds that cost tokens take to come back.
-func (b *bucket) spend(p *pace, cost int64) int64 {
-	ns, _ := p.span(uint64(cost), 0)
-	return ns
+	d.OK = true
+	d.Reset = time.Duration(min(full+back, forever))
+	d.Grant.Mark = uint64(newMark(full, b.moves))
 }
 
 // full reports whether the bucket would be full at now with nothing owed, so that
@@ -129,21 +115,26 @@ func (b *bucket) full(p *pace, now int64) bool {
 	return full || tokens >= uint64(p.burst)-uint64(b.tokens)
 }
 
-// giveBack returns n of the cost tokens granted at `at` to a refilled bucket, less
-// what a bucket that never granted them would have lost by being full: up to the
+// grant is a Grant in the bucket's terms.
+type grant struct {
+	at, cost int64
+	mark     mark
+}
+
+// giveBack returns n of a grant's tokens to a refilled bucket, less what a bucket that never granted them would have lost by being full: up to the
 // last reservation nothing before it can be used any more. So what is returned is
 // exactly what the grant withheld from those who come next, never more.
-func (b *bucket) giveBack(p *pace, at int64, m mark, cost, n int64) {
-	if m.moves() != b.moves&markMoves {
+func (b *bucket) giveBack(p *pace, g grant, n int64) {
+	if g.mark.moves() != b.moves&markMoves {
 		return
 	}
 	tokens, part := n, uint64(0)
-	if over := max(b.last, b.until) - min(at+m.span(), forever); over > 0 {
+	if over := max(b.last, b.until) - (g.at + g.mark.span()); over > 0 {
 		lost, rest, all := p.earned(over, 0)
-		if all || lost >= uint64(cost) {
+		if all || lost >= uint64(g.cost) {
 			return
 		}
-		tokens = cost - int64(lost)
+		tokens = g.cost - int64(lost)
 		if rest > 0 {
 			tokens, part = tokens-1, p.token-rest
 		}
@@ -170,3 +161,6 @@ func (b *bucket) add(p *pace, tokens int64, part uint64) {
 func (b *bucket) charge(tokens int64) {
 	b.tokens = max(b.tokens, math.MinInt64/2+tokens) - tokens
 }
+
+// clampInt keeps balances readable where an int has 32 bits.
+func clampInt(n int64) int { return int(min(n, math.MaxInt)) }

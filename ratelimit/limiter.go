@@ -3,8 +3,6 @@ package ratelimit
 import (
 	"context"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Limiter decides how often a key may pass. Everything in this kit that limits a
@@ -49,7 +47,8 @@ type Decision struct {
 	Reset     time.Duration // OK: when the quota would be whole again if nothing else were taken; refused: Wait
 	Policy    string        // name of the limit that decided
 	Source    Source
-	Grant     Grant // what was taken; zero when refused
+	Shadow    string // name of a limit in shadow that would have refused; empty for none
+	Grant     Grant  // what was taken; zero when refused
 }
 
 // Undo returns the tokens of an unspent grant, exactly, as if they had never been
@@ -72,16 +71,30 @@ func (d Decision) Adjust(now time.Time, by int) {
 // that made it, so that whoever keeps several grants of one request may keep them
 // once; a limiter that asks another one under a different key puts itself in From.
 type Grant struct {
-	From Undoer
-	Key  Key
-	Cost int // at least 1
-	At   time.Time
-	Mark uint64 // in the limiter's own terms: a lease, a window
+	From  Undoer // the limiter that was asked; nil when there is nothing to give back
+	Key   Key
+	Cost  int // at least 1
+	At    time.Time
+	Mark  uint64 // in the limiter's own terms: a lease, a window
+	Parts Parts  // when several limits granted it together
+}
+
+// Parts are what [All] remembers of its parts' grants. It is to be kept with the
+// Mark, and its content is nobody else's business.
+type Parts struct {
+	marks [MaxLimits]uint64
+	held  uint8 // which parts have something to give back
 }
 
 // Undoer takes tokens back.
 type Undoer interface {
 	Undo(now time.Time, g Grant)
+}
+
+// Peeker is implemented by limiters that can answer without taking. Peek returns
+// what Take would have decided, with an empty Grant.
+type Peeker interface {
+	Peek(now time.Time, key Key, cost int, maxWait time.Duration) Decision
 }
 
 // Adjuster is implemented by limiters that can change a grant after the fact: by
@@ -90,46 +103,4 @@ type Undoer interface {
 // caller keeps count.
 type Adjuster interface {
 	Adjust(now time.Time, g Grant, by int)
-}
-
-// Policy is what a limit promises: the numbers that documentation, headers and
-// dashboards show.
-type Policy struct {
-	Name   string
-	Rate   rate.Limit    // tokens per second; rate.Inf when unlimited
-	Burst  int           // most tokens at once
-	Window time.Duration // for quotas per window; zero for buckets: Burst/Rate
-}
-
-// Unlimited reports whether there is no limit to tell anybody about.
-func (p Policy) Unlimited() bool { return p.Rate >= rate.Inf }
-
-// Source says what a decision was based on.
-type Source uint8
-
-// The sources. In memory all decisions are Local.
-const (
-	SourceLocal       Source = iota // a bucket in this process, the whole truth
-	SourceOverflow                  // the strict bucket that newcomers share when the table is full
-	SourceSlot                      // a slot leased from the shared ceiling
-	SourceDirect                    // one call to the shared ceiling
-	SourceDenialCache               // refused from the store's last hint, without a call
-	SourceShare                     // this process' share while the store is away
-	SourceOpen                      // let through because the store is away
-	SourceClosed                    // refused because the store is away
-)
-
-// SourceCount is the number of sources, for arrays indexed by Source.
-const SourceCount = int(SourceClosed) + 1
-
-var sourceNames = [SourceCount]string{
-	"local", "overflow", "slot", "direct", "denial-cache", "share", "open", "closed",
-}
-
-// String returns the source's name in metrics and logs.
-func (s Source) String() string {
-	if int(s) >= SourceCount {
-		return "unknown"
-	}
-	return sourceNames[s]
 }

@@ -17,8 +17,9 @@ const (
 	maxRate rate.Limit = 1e15
 )
 
-// forever is the longest wait that is told apart from a longer one: 146 years.
-// Half of what an int64 holds, so that two such instants can be subtracted.
+// forever is the longest wait that is told apart from a longer one: 146 years. The
+// table's clock stays within a quarter of it on either side of its zero, so that
+// sums and differences of instants and waits fit an int64.
 const forever = int64(1) << 62
 
 // pace is a rate and a burst as whole numbers. A token is made of `token` units

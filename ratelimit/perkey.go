@@ -2,8 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -12,157 +10,158 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// PerKey returns a limiter that gives every key a token bucket of its own: limit
-// tokens per second, at most burst at once.
-//
-// It works as it is; [Owner.Own] gives a gate balances of its own. Take costs no
-// allocation and blocks on nobody but a shard's lock. A limit of zero means burst
-// tokens ever. A burst below one, and a limit that is negative, NaN or infinite,
-// are errors from Validate, and until then nothing is admitted.
-func PerKey(limit rate.Limit, burst int, opts ...Option) *Buckets {
-	return newBuckets(limit, burst, opts)
-}
-
 // Buckets is a [Limiter] in memory: a token bucket per key in a bounded table.
-// Make one with [PerKey]. It is safe for concurrent use.
+// Make one with [PerKey], [Global], [Tiers] or [TiersFunc]. It works as it is;
+// Own gives a gate balances of its own. It is safe for concurrent use; Take
+// allocates nothing and blocks on nothing but a shard's lock.
 type Buckets struct {
-	limit rate.Limit
-	burst int
 	settings
-	pace pace
-	err  error
+	rest  tier            // for callers without a plan of their own
+	plans map[string]tier // by Key.Plan; nil when all keys are alike
+	pick  func(Key) Plan  // instead of plans
+	err   error
 
 	prev  *Buckets // whose balances are taken over at the first take
 	once  sync.Once
 	state atomic.Pointer[state]
 }
 
-// state is what a limiter has once time is known.
-type state struct {
-	*table
-	terms *terms
+// PerKey returns a limiter that gives every key a token bucket of its own: limit
+// tokens per second, at most burst at once.
+//
+// A limit of zero means burst tokens ever. A burst below one, and a limit that is
+// negative, NaN or infinite, are errors from Validate, and nothing is admitted.
+func PerKey(limit rate.Limit, burst int, opts ...Option) *Buckets {
+	return newBuckets(Plan{Rate: limit, Burst: burst}, "default", opts)
 }
 
-// Option changes a limiter at set-up.
-type Option func(*settings)
-
-type settings struct {
-	name    string
-	maxKeys int
+// Global returns a limiter whose one bucket all keys share. Its name is "global"
+// unless an option says otherwise; the numbers mean what they mean for [PerKey].
+func Global(limit rate.Limit, burst int, opts ...Option) *Buckets {
+	b := newBuckets(Plan{Rate: limit, Burst: burst}, "global", opts)
+	b.shared, b.maxKeys = true, 1
+	return b
 }
 
-// DefaultMaxKeys bounds the table of a limiter that does not say otherwise.
-const DefaultMaxKeys = 1_000_000
-
-// Name names the limit in headers, metrics and logs. The default is "default".
-func Name(name string) Option { return func(s *settings) { s.name = name } }
-
-// MaxKeys bounds how many keys have a bucket of their own; further keys share one.
-// The default is [DefaultMaxKeys].
-func MaxKeys(n int) Option { return func(s *settings) { s.maxKeys = n } }
-
-func newBuckets(limit rate.Limit, burst int, opts []Option) *Buckets {
-	b := &Buckets{limit: limit, burst: burst, settings: settings{name: "default", maxKeys: DefaultMaxKeys}}
+func newBuckets(rest Plan, name string, opts []Option) *Buckets {
+	b := &Buckets{settings: settings{name: name, maxKeys: DefaultMaxKeys}}
 	for _, opt := range opts {
 		opt(&b.settings)
 	}
-	b.pace, b.err = newPace(limit, burst)
-	switch {
-	case b.err != nil:
-		b.err = fmt.Errorf("ratelimit: %s: %w", b.name, b.err)
-	case b.maxKeys < 1:
-		b.err = fmt.Errorf("ratelimit: %s: MaxKeys is %d, must be at least 1", b.name, b.maxKeys)
-	case b.name == "":
-		b.err = errors.New("ratelimit: Name is empty")
-	}
+	var err error
+	b.rest, err = newTier(rest)
+	b.fail("", err)
+	b.fail("", b.settings.validate())
 	return b
 }
 
 // Take implements [Limiter]. It never blocks and ignores the context.
-func (b *Buckets) Take(_ context.Context, now time.Time, key Key, cost int, maxWait time.Duration) Decision {
-	if b.err != nil {
-		return Decision{Never: true, Policy: b.name}
+func (b *Buckets) Take(_ context.Context, now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
+	s, want := b.open(now, key, &d)
+	if want == nil {
+		return d
 	}
-	s := b.started(now)
-	at := s.clock(now)
-	cost = max(cost, 1)
-	a := s.take(s.hash(key), s.terms.latest(), at, int64(cost), int64(maxWait))
-	s.sweep(at)
-	d := Decision{
-		OK: a.ok, Never: a.never, Wait: time.Duration(a.wait), Policy: b.name,
-		Remaining: clampInt(a.left), Reset: time.Duration(a.full),
-	}
-	if a.mark&markOverflow != 0 {
-		d.Source = SourceOverflow
-	}
-	if a.ok {
-		d.Grant = Grant{From: b, Key: key, Cost: cost, At: now, Mark: uint64(a.mark)}
+	q := ask{s.clock(now), int64(max(cost, 1)), int64(maxWait)}
+	s.take(b.hash(s, key), want, q, &d)
+	s.sweep(q.now)
+	if d.OK {
+		d.Grant.From, d.Grant.Key, d.Grant.Cost, d.Grant.At = b, key, int(q.cost), now
 	}
 	return d
 }
 
-func clampInt(n int64) int { return int(min(n, math.MaxInt)) }
+// Peek implements [Peeker].
+func (b *Buckets) Peek(now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
+	s, want := b.open(now, key, &d)
+	if want == nil {
+		return d
+	}
+	s.peek(b.hash(s, key), want, ask{s.clock(now), int64(max(cost, 1)), int64(maxWait)}, &d)
+	return d
+}
+
+// open returns the terms that key lives under, or nil when no bucket is needed to
+// decide.
+func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *terms) {
+	d.Policy = b.name
+	if b.err != nil {
+		d.Never = true
+		return nil, nil
+	}
+	s := b.started(now)
+	in := b.inForce(s, key, now)
+	switch in.allow {
+	case Everything:
+		d.OK, d.Remaining = true, math.MaxInt
+		return s, nil
+	case Nothing:
+		d.Never = true
+		return s, nil
+	}
+	return s, in.terms.latest()
+}
+
+func (b *Buckets) hash(s *state, key Key) hash {
+	if b.shared {
+		return hash{1, 0}
+	}
+	return s.hash(key)
+}
 
 // Undo implements [Undoer]: the tokens of g come back exactly, so far as the bucket
-// would still hold them had they never been taken.
+// would still hold them had they never been taken, and not at all when the numbers
+// have changed since.
 func (b *Buckets) Undo(now time.Time, g Grant) { b.Adjust(now, g, -g.Cost) }
 
-// Adjust implements [Adjuster].
+// Adjust implements [Adjuster]. A refund comes back as in Undo: to a bucket that
+// would have been full by now without the grant it adds nothing, so a handler that
+// runs longer than its bucket takes to fill had better be charged afterwards than
+// refunded. A charge may leave the bucket in debt, which is then waited off.
 func (b *Buckets) Adjust(now time.Time, g Grant, by int) {
 	s := b.state.Load()
 	if s == nil || by == 0 || g.Cost < 1 {
 		return
 	}
-	back := max(-int64(by), -math.MaxInt64)
-	back = min(back, int64(g.Cost))
-	s.adjust(s.hash(g.Key), s.terms.latest(), s.clock(now), s.clock(g.At), mark(g.Mark), int64(g.Cost), back)
+	in := b.inForce(s, g.Key, now)
+	if in.allow != Metered {
+		return
+	}
+	back := min(-max(int64(by), -math.MaxInt64), int64(g.Cost))
+	s.adjust(b.hash(s, g.Key), in.terms.latest(), s.clock(now), grant{s.clock(g.At), int64(g.Cost), mark(g.Mark)}, back)
 }
 
 // Policy implements [Limiter].
-func (b *Buckets) Policy(Key) Policy { return Policy{Name: b.name, Rate: b.limit, Burst: b.burst} }
+func (b *Buckets) Policy(key Key) Policy {
+	switch p := b.PlanOf(key); p.Allow {
+	case Everything:
+		return Policy{Name: b.name, Rate: rate.Inf, Burst: math.MaxInt}
+	case Nothing:
+		return Policy{Name: b.name}
+	default:
+		return Policy{Name: b.name, Rate: p.Rate, Burst: p.Burst}
+	}
+}
 
 // Validate implements [Limiter].
 func (b *Buckets) Validate() error { return b.err }
 
-// Own implements [Owner]. Balances are kept when prev is a limiter of this kind
-// and name. Nothing happens to prev until the new limiter's first Take: from that
-// instant on both use the new numbers.
-func (b *Buckets) Own(prev Limiter) Limiter {
-	own := &Buckets{limit: b.limit, burst: b.burst, settings: b.settings, pace: b.pace, err: b.err}
-	if p, ok := prev.(*Buckets); ok && p.err == nil && p.name == b.name {
-		own.prev = p
+// Stats implements [Counter]. Before the first take everything is zero.
+func (b *Buckets) Stats() Stats {
+	s := b.state.Load()
+	if s == nil {
+		return Stats{MaxKeys: b.maxKeys}
 	}
-	return own
-}
-
-// started returns the limiter's table, made or taken over at the first take.
-func (b *Buckets) started(now time.Time) *state {
-	if s := b.state.Load(); s != nil {
-		return s
+	return Stats{
+		Keys: int(s.keys.Load()), Peak: int(s.peak.Load()),
+		MaxKeys: int(s.max.Load()), Overflow: s.spilt.Load(),
 	}
-	b.once.Do(func() { b.start(now) })
-	return b.state.Load()
-}
-
-func (b *Buckets) start(now time.Time) {
-	prev := b.prev
-	b.prev = nil
-	if prev == nil {
-		t := newTable(now, b.maxKeys)
-		t.book.mu.Lock()
-		defer t.book.mu.Unlock()
-		b.state.Store(&state{t, t.book.addLocked(b.pace, t.clock(now))})
-		return
-	}
-	s := prev.started(now)
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	s.max.Store(int64(b.maxKeys))
-	b.state.Store(&state{s.table, s.book.replaceLocked(s.terms.latest(), b.pace, s.clock(now))})
 }
 
 var (
 	_ Limiter  = (*Buckets)(nil)
 	_ Owner    = (*Buckets)(nil)
+	_ Peeker   = (*Buckets)(nil)
+	_ Undoer   = (*Buckets)(nil)
 	_ Adjuster = (*Buckets)(nil)
+	_ Counter  = (*Buckets)(nil)
 )

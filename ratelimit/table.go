@@ -49,7 +49,7 @@ func newTable(base time.Time, maxKeys int) *table {
 // clock turns now into nanoseconds since the table was made. Where both carry a
 // monotonic reading a step of the wall clock is not seen at all.
 func (t *table) clock(now time.Time) int64 {
-	return min(max(int64(now.Sub(t.base)), -forever/2), forever/2)
+	return min(max(int64(now.Sub(t.base)), -forever/4), forever/4)
 }
 
 // hash names key in the table. Space comes from the service and ID from a client;
@@ -64,32 +64,55 @@ func (t *table) hash(key Key) hash {
 
 func (t *table) shard(key hash) *shard { return &t.shards[key[0]>>t.shift] }
 
-// take asks the bucket of key for tokens and remembers it if they were granted.
-func (t *table) take(key hash, want *terms, now, cost, maxWait int64) answer {
+// ask is a request in the table's terms.
+type ask struct {
+	now, cost, maxWait int64
+}
+
+// take asks the bucket of key for tokens, and remembers it if they were granted.
+func (t *table) take(key hash, want *terms, q ask, d *Decision) {
 	s := t.shard(key)
 	s.mu.Lock()
 	if b := s.findLocked(key); b != nil {
-		t.book.settle(b, want, now)
-		a := b.take(&want.pace, now, cost, maxWait)
+		t.book.settle(b, want, q.now)
+		b.take(&want.pace, q.now, q.cost, q.maxWait, d)
 		s.mu.Unlock()
-		return a
+		return
 	}
-	b := want.newcomer(max(now, s.forgot))
-	a := b.take(&want.pace, now, cost, maxWait)
-	if a.ok && !t.addLocked(s, key, b) {
-		s.mu.Unlock()
-		return t.spill(want, now, cost, maxWait)
+	b := want.newcomer(max(q.now, s.forgot))
+	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
+	if d.OK && !t.addLocked(s, key, b) {
+		t.spill(want, q, d)
 	}
 	s.mu.Unlock()
-	return a
 }
 
-// spill takes from the bucket that newcomers share while the table is full.
-func (t *table) spill(want *terms, now, cost, maxWait int64) (a answer) {
+// peek answers as take would, and changes nothing.
+func (t *table) peek(key hash, want *terms, q ask, d *Decision) {
+	s := t.shard(key)
+	s.mu.Lock()
+	b, forgot := bucket{}, s.forgot
+	known := s.findLocked(key)
+	if known != nil {
+		b = *known
+	}
+	s.mu.Unlock()
+	if known == nil {
+		b = want.newcomer(max(q.now, forgot))
+	}
+	t.book.settle(&b, want, q.now)
+	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
+	d.Grant = Grant{}
+}
+
+// spill takes from the bucket that newcomers share while the table is full. The
+// shard stays locked, or the key could be given a bucket of its own meanwhile, as
+// if it had not passed here.
+func (t *table) spill(want *terms, q ask, d *Decision) {
 	t.spilt.Add(1)
-	want.withSpare(now, func(b *bucket) { a = b.take(&want.pace, now, cost, maxWait) })
-	a.mark |= markOverflow
-	return a
+	*d = Decision{Policy: d.Policy, Source: SourceOverflow}
+	want.withSpare(q.now, func(b *bucket) { b.take(&want.pace, q.now, q.cost, q.maxWait, d) })
+	d.Grant.Mark |= markOverflow
 }
 
 func (t *table) addLocked(s *shard, key hash, b bucket) bool {
@@ -105,16 +128,16 @@ func (t *table) addLocked(s *shard, key hash, b bucket) bool {
 	return true
 }
 
-// adjust gives back n of the cost tokens granted at `at`, or charges -n more.
-func (t *table) adjust(key hash, want *terms, now, at int64, m mark, cost, n int64) {
+// adjust gives back n of a grant's tokens, or charges -n more.
+func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
 	change := func(b *bucket) {
 		if n < 0 {
 			b.charge(-n)
 			return
 		}
-		b.giveBack(&want.pace, at, m, cost, n)
+		b.giveBack(&want.pace, g, n)
 	}
-	if m&markOverflow != 0 {
+	if g.mark&markOverflow != 0 {
 		want.withSpare(now, change)
 		return
 	}

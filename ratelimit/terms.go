@@ -75,8 +75,9 @@ func (b *bucket) join(old, t *terms) {
 // the table holds no pointers for the collector to follow. Terms are kept for the
 // life of the table: a hundred bytes a reload.
 type termsBook struct {
-	mu  sync.Mutex
-	all atomic.Pointer[[]*terms]
+	mu     sync.Mutex
+	all    atomic.Pointer[[]*terms]
+	prices prices
 }
 
 func (k *termsBook) at(index uint32) *terms { return (*k.all.Load())[index] }

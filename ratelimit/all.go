@@ -1,0 +1,230 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// MaxLimits is how many limits one decision may be made of.
+const MaxLimits = 6
+
+// All returns a limiter that admits what every one of its parts admits: all are
+// charged or none is. Parts that are themselves made by All are taken apart first;
+// none at all is [Unlimited]. More than [MaxLimits], and nil, are errors from
+// Validate.
+//
+// Parts are asked in order: put the narrowest first and a limit shared by everybody
+// last, so that a caller refused by its own never touches the others' tokens, not
+// even for a moment. After the first refusal the rest are only looked at. The
+// decision describes the limit that refused, with the longest wait when several do;
+// when all agree, the one with least left. With maxWait the wait is the longest of
+// the parts'; tokens of a part that matured sooner are held meanwhile. Undo and
+// Adjust reach all parts. It allocates nothing.
+func All(limits ...Limiter) Limiter {
+	var flat []Limiter
+	for _, l := range limits {
+		if nested, ok := l.(*allOf); ok {
+			flat = append(flat, nested.limits...)
+			continue
+		}
+		flat = append(flat, l)
+	}
+	return newAllOf(flat)
+}
+
+type allOf struct {
+	limits []Limiter
+	err    error
+}
+
+// newAllOf checks what must hold before the parts can be asked anything.
+func newAllOf(limits []Limiter) *allOf {
+	a := &allOf{limits: limits}
+	if len(limits) > MaxLimits {
+		a.err = fmt.Errorf("ratelimit: All has %d limits, may have %d", len(limits), MaxLimits)
+	}
+	if i := slices.Index(limits, nil); i >= 0 {
+		a.err = fmt.Errorf("ratelimit: All: limit %d is nil", i+1)
+	}
+	return a
+}
+
+// Take implements [Limiter].
+func (a *allOf) Take(ctx context.Context, now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
+	if a.err != nil {
+		return Decision{Never: true}
+	}
+	d = Decision{OK: true, Remaining: math.MaxInt}
+	g := Grant{From: a, Key: key, Cost: max(cost, 1), At: now}
+	for i, l := range a.limits {
+		part := l.Take(ctx, now, key, cost, maxWait)
+		if !part.OK {
+			a.undo(now, &g)
+			a.refuse(&part, i+1, now, key, cost, maxWait)
+			part.Shadow = d.Shadow
+			return part
+		}
+		if part.Grant.From != nil {
+			g.Parts.marks[i] = part.Grant.Mark
+			g.Parts.held |= 1 << i
+		}
+		d.agree(&part)
+	}
+	if g.Parts.held != 0 {
+		d.Grant = g
+	}
+	return d
+}
+
+// agree takes over from part what limits the request most.
+func (d *Decision) agree(part *Decision) {
+	if part.Remaining < d.Remaining || d.Policy == "" {
+		d.Remaining, d.Policy, d.Reset, d.Source = part.Remaining, part.Policy, part.Reset, part.Source
+	}
+	d.Wait = max(d.Wait, part.Wait)
+	if d.Shadow == "" {
+		d.Shadow = part.Shadow
+	}
+}
+
+// refuse looks at the parts after the one that refused for a longer wait.
+func (a *allOf) refuse(worst *Decision, from int, now time.Time, key Key, cost int, maxWait time.Duration) {
+	for _, l := range a.limits[from:] {
+		p, ok := l.(Peeker)
+		if !ok || worst.Never {
+			continue
+		}
+		part := p.Peek(now, key, cost, maxWait)
+		if !part.OK && (part.Never || part.Wait > worst.Wait) {
+			*worst = part
+		}
+	}
+}
+
+// Peek implements [Peeker]. Parts that cannot be looked at count as agreeing.
+func (a *allOf) Peek(now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
+	if a.err != nil {
+		return Decision{Never: true}
+	}
+	d = Decision{OK: true, Remaining: math.MaxInt}
+	for i, l := range a.limits {
+		p, ok := l.(Peeker)
+		if !ok {
+			continue
+		}
+		part := p.Peek(now, key, cost, maxWait)
+		if !part.OK {
+			a.refuse(&part, i+1, now, key, cost, maxWait)
+			return part
+		}
+		d.agree(&part)
+	}
+	return d
+}
+
+// part is the grant of one part of a.
+func (a *allOf) part(i int, g *Grant) (Grant, bool) {
+	from, ok := a.limits[i].(Undoer)
+	if !ok || g.Parts.held&(1<<i) == 0 {
+		return Grant{}, false
+	}
+	return Grant{From: from, Key: g.Key, Cost: g.Cost, At: g.At, Mark: g.Parts.marks[i]}, true
+}
+
+func (a *allOf) undo(now time.Time, g *Grant) {
+	for i := range a.limits {
+		if part, ok := a.part(i, g); ok {
+			part.From.Undo(now, part)
+		}
+	}
+}
+
+// Undo implements [Undoer].
+func (a *allOf) Undo(now time.Time, g Grant) { a.undo(now, &g) }
+
+// Adjust implements [Adjuster].
+func (a *allOf) Adjust(now time.Time, g Grant, by int) {
+	for i := range a.limits {
+		part, ok := a.part(i, &g)
+		if adj, can := part.From.(Adjuster); ok && can {
+			adj.Adjust(now, part, by)
+		}
+	}
+}
+
+// Policy implements [Limiter]: that of the first part. [AppendPolicies] has all.
+func (a *allOf) Policy(key Key) Policy {
+	switch {
+	case a.err != nil:
+		return Policy{}
+	case len(a.limits) == 0:
+		return Unlimited.Policy(key)
+	default:
+		return a.limits[0].Policy(key)
+	}
+}
+
+// AppendPolicies implements [Lister].
+func (a *allOf) AppendPolicies(dst []Policy, key Key) []Policy {
+	for _, l := range a.limits {
+		dst = AppendPolicies(dst, l, key)
+	}
+	return dst
+}
+
+// PlanOf implements [Planner]: what the first part that knows plans says.
+func (a *allOf) PlanOf(key Key) Plan {
+	for _, l := range a.limits {
+		if p, ok := l.(Planner); ok {
+			return p.PlanOf(key)
+		}
+	}
+	return Plan{}
+}
+
+// Validate implements [Limiter].
+func (a *allOf) Validate() error {
+	for _, l := range a.limits {
+		if a.err != nil {
+			break
+		}
+		if err := l.Validate(); err != nil {
+			return err
+		}
+	}
+	return a.err
+}
+
+// Own implements [Owner]: each part keeps the balances of the first part of prev
+// that has its kind and name.
+func (a *allOf) Own(prev Limiter) Limiter {
+	if a.err != nil {
+		return a
+	}
+	old := []Limiter{prev}
+	if p, ok := prev.(*allOf); ok {
+		old = slices.Clone(p.limits)
+	}
+	own := make([]Limiter, len(a.limits))
+	for i, l := range a.limits {
+		own[i] = ownFrom(l, old)
+	}
+	return newAllOf(own)
+}
+
+// Adopts implements [Adopter].
+func (a *allOf) Adopts(prev Limiter) bool {
+	_, ok := prev.(*allOf)
+	return ok
+}
+
+// Stats implements [Counter]: the sum over the parts.
+func (a *allOf) Stats() (sum Stats) {
+	for _, l := range a.limits {
+		sum.add(StatsOf(l))
+	}
+	return sum
+}

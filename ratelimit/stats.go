@@ -1,0 +1,31 @@
+package ratelimit
+
+// Stats are a limiter's numbers for gauges. Reading them costs a few atomic loads.
+type Stats struct {
+	Keys     int    // buckets in memory now
+	Peak     int    // most buckets at once
+	MaxKeys  int    // the bound on buckets
+	Overflow uint64 // decisions made by the bucket that newcomers share at the bound
+	Shadowed uint64 // requests a limit in shadow would have refused
+}
+
+// Counter is implemented by limiters that have Stats.
+type Counter interface {
+	Stats() Stats
+}
+
+// StatsOf returns the stats of l, or zeros when it has none.
+func StatsOf(l Limiter) Stats {
+	if c, ok := l.(Counter); ok {
+		return c.Stats()
+	}
+	return Stats{}
+}
+
+func (s *Stats) add(o Stats) {
+	s.Keys += o.Keys
+	s.Peak += o.Peak
+	s.MaxKeys += o.MaxKeys
+	s.Overflow += o.Overflow
+	s.Shadowed += o.Shadowed
+}
