@@ -21,6 +21,7 @@ type row struct {
 	next     uint32        // next free row + 1
 	level    priority.Level
 	probe    bool
+	once     bool // see Slots.Once
 }
 
 // take fills a row and returns the id of this use of it.
@@ -33,7 +34,7 @@ func (t *table) take(at time.Duration, w *Waiter) uint64 {
 	r := &t.rows[i]
 	t.free = r.next
 	r.turn++
-	r.admitted, r.due, r.level, r.probe = at, w.due, w.Level, w.probe
+	r.admitted, r.due, r.level, r.probe, r.once = at, w.due, w.Level, w.probe, false
 	t.n++
 	return uint64(r.turn)<<32 | uint64(i)
 }
