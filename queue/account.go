@@ -68,7 +68,8 @@ func (c *Core) dismiss(w *Waiter, r shed.Reason) {
 
 // sweep dismisses everybody whose time is over.
 func (c *Core) sweep(now time.Time, at time.Duration) {
-	needs := c.allNeeds()
+	c.swept = now
+	needs := c.allNeeds(now)
 	w := c.line.expired(at, &needs)
 	if w == nil {
 		return
@@ -79,10 +80,10 @@ func (c *Core) sweep(now time.Time, at time.Duration) {
 	c.note(now)
 }
 
-func (c *Core) allNeeds() (needs [priority.Count]time.Duration) {
+func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {
 	for i := range needs {
 		if c.line.classes[i].due.len() > 0 {
-			needs[i] = c.meter.Needs(priority.FromIndex(i))
+			needs[i] = c.meter.Needs(now, priority.FromIndex(i))
 		}
 	}
 	return needs
@@ -108,15 +109,6 @@ func (c *Core) at(now time.Time) time.Duration {
 		c.epoch = now
 	}
 	return now.Sub(c.epoch)
-}
-
-// leaveAt returns when w, who waits, has to leave unless something happens before.
-func (c *Core) leaveAt(w *Waiter) time.Time {
-	at := w.leave
-	if w.due != never && !w.probe {
-		at = min(at, w.due-c.meter.Needs(w.Level))
-	}
-	return c.epoch.Add(at)
 }
 
 // revoke takes back a slot whose owner was gone before it could use it.

@@ -32,6 +32,7 @@ type Core struct {
 	comeback shed.Comeback
 	draining bool
 	epoch    time.Time
+	swept    time.Time // when expired waiters were last looked for
 
 	step     shed.Step // the latest move not yet taken by Moved
 	cause    shed.Cause
@@ -72,7 +73,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	door, left := shed.Door{}, shed.Forever
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(now)
-		door.Service = c.needs(w, left)
+		door.Service = c.needs(now, w, left)
 		w.due = after(at, left)
 	}
 	if c.mayGo(w.Level) && door.InTime(left) {
@@ -120,7 +121,7 @@ func (c *Core) NextExpiry() (time.Time, bool) {
 	if c.out.oldest != nil {
 		return c.epoch, true
 	}
-	needs := c.allNeeds()
+	needs := c.allNeeds(c.swept)
 	at := c.line.nextExpiry(&needs)
 	return c.epoch.Add(at), at != never
 }
@@ -178,7 +179,7 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	if s.Outcome == shed.Ignored {
 		return
 	}
-	c.meter.Done(r.level, now.Sub(s.Admitted), s.Outcome)
+	c.meter.Done(now, r.level, now.Sub(s.Admitted), s.Outcome)
 	if c.full {
 		c.meter.Freed(now, now.Sub(c.since))
 	}

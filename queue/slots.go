@@ -13,8 +13,8 @@ import (
 
 // Slots hands out a limited number of slots, and lets a bounded number of callers
 // wait for one in a fair order: a lock and a wait around a [Core], whose rules it
-// follows. It starts no goroutine, and nobody polls: a caller that waits sleeps
-// until it is told, its stay ends, or its context does. All methods are safe for
+// follows. It starts no goroutine of its own, and nobody polls: a caller that waits
+// sleeps until it is told or its context ends; one timer serves all stays. All methods are safe for
 // concurrent use; Acquire without a wait and Release cost one short critical
 // section each and do not allocate.
 type Slots struct {
@@ -23,11 +23,13 @@ type Slots struct {
 	mu     sync.Mutex
 	core   *Core
 	onMove func(shed.Step)
-	idle   *Waiter // to be used again, linked by next
-	kept   int     // how many those are
+	timer  *time.Timer // makes waiters leave
+	armed  time.Time   // when it fires; zero: it does not
+	idle   *Waiter     // to be used again, linked by next
+	kept   int         // how many those are
 }
 
-// mostKept is how many waiters, with their channel and timer, are kept for the next
+// mostKept is how many waiters, with their channel, are kept for the next
 // rush.
 const mostKept = 1024
 
@@ -61,9 +63,8 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 		s.settle(now, evictee)
 		return g, reason.Err()
 	}
-	leave := s.core.leaveAt(w)
 	s.settle(now, evictee)
-	return s.wait(ctx, w, leave.Sub(now))
+	return s.wait(ctx, w)
 }
 
 // TryAcquire takes a slot if one is free and nobody who waits goes first. It never
@@ -74,40 +75,14 @@ func (s *Slots) TryAcquire(now time.Time, t Ticket) (Grant, error) {
 }
 
 // wait blocks until w has left the queue, and ends its use. No lock is held.
-func (s *Slots) wait(ctx context.Context, w *Waiter, stay time.Duration) (Grant, error) {
-	if w.time == nil {
-		w.time = time.NewTimer(stay)
-	} else {
-		w.time.Reset(stay)
-	}
-	for {
-		select {
-		case <-w.wake:
-			return s.finish(ctx, w)
-		case <-w.time.C:
-			if stay = s.expire(w); stay > 0 {
-				w.time.Reset(stay)
-				continue
-			}
-		case <-ctx.Done():
-			s.cancel(ctx, w)
-		}
+func (s *Slots) wait(ctx context.Context, w *Waiter) (Grant, error) {
+	select {
+	case <-w.wake:
+	case <-ctx.Done():
+		s.cancel(ctx, w)
 		<-w.wake
-		return s.finish(ctx, w)
 	}
-}
-
-// expire makes w leave if its time is over, and returns how long it may stay on
-// otherwise: the estimate of the service time may have changed since it joined.
-func (s *Slots) expire(w *Waiter) time.Duration {
-	s.mu.Lock()
-	now := time.Now()
-	var stay time.Duration
-	if w.state == waiting {
-		stay = max(s.core.leaveAt(w).Sub(now), 0)
-	}
-	s.settle(now, nil)
-	return stay
+	return s.finish(ctx, w)
 }
 
 // cancel makes w leave because its context ended, unless it has left already.
@@ -124,7 +99,6 @@ func (s *Slots) cancel(ctx context.Context, w *Waiter) {
 // finish returns what w got and keeps it for the next caller. A slot that came
 // together with the end of the context is given back: nobody would use it.
 func (s *Slots) finish(ctx context.Context, w *Waiter) (Grant, error) {
-	w.time.Stop()
 	g, reason, level := w.Grant, w.Reason, w.Level
 	err := ctx.Err()
 	s.mu.Lock()
@@ -199,28 +173,20 @@ func (s *Slots) Stats() Stats {
 }
 
 // settle ends a critical section: it takes out everybody who has to leave or may
-// go, unlocks, and only then wakes them and reports the move. left is somebody who
-// has left already, or nil.
+// go, sees to it that the next to leave will, unlocks, and only then wakes them and
+// reports the move. left is somebody who has left already, or nil.
 func (s *Slots) settle(now time.Time, left *Waiter) {
 	if left != nil {
 		left.next = nil
 	}
-	first, c := left, s.core
-	if c.line.n > 0 || c.out.oldest != nil {
-		for w := c.Expire(now); w != nil; w = c.Expire(now) {
-			w.next, first = first, w
-		}
-		for w := c.Next(now); w != nil; w = c.Next(now) {
-			w.next, first = first, w
-		}
-		for w := c.Expire(now); w != nil; w = c.Expire(now) {
-			w.next, first = first, w
-		}
+	if s.core.line.n > 0 || s.core.out.oldest != nil {
+		left = s.clear(now, left)
+		s.arm()
 	}
-	step, onMove := c.Moved(), s.onMove
+	step, onMove := s.core.Moved(), s.onMove
 	s.mu.Unlock()
-	for w := first; w != nil; {
-		next := w.next
+	for w := left; w != nil; {
+		next := w.next // read before w is somebody else's
 		w.next = nil
 		w.wake <- struct{}{}
 		w = next
@@ -228,6 +194,39 @@ func (s *Slots) settle(now time.Time, left *Waiter) {
 	if onMove != nil && step.Moved() {
 		onMove(step)
 	}
+}
+
+// clear empties the core's Expire and Next in front of the given chain.
+func (s *Slots) clear(now time.Time, chain *Waiter) *Waiter {
+	for w := s.core.Expire(now); w != nil; w = s.core.Expire(now) {
+		w.next, chain = chain, w
+	}
+	for w := s.core.Next(now); w != nil; w = s.core.Next(now) {
+		w.next, chain = chain, w
+	}
+	return chain
+}
+
+// arm sets the one timer that makes waiters leave. It may fire early, when the one
+// it was set for has gone: then it is set for the next.
+func (s *Slots) arm() {
+	at, ok := s.core.NextExpiry()
+	if !ok || !s.armed.IsZero() && !at.Before(s.armed) {
+		return
+	}
+	s.armed = at
+	if s.timer == nil {
+		s.timer = time.AfterFunc(time.Until(at), s.expire)
+		return
+	}
+	s.timer.Reset(time.Until(at))
+}
+
+// expire is what the timer does.
+func (s *Slots) expire() {
+	s.mu.Lock()
+	s.armed = time.Time{}
+	s.settle(time.Now(), nil)
 }
 
 // turnAway counts a refusal that never reached the queue.

@@ -117,3 +117,228 @@ func TestCase_QU04(t *testing.T) {
 		})
 	})
 }
+
+func TestAReleaseCountsOnce(t *testing.T) {
+	s := newSlots(t, queue.Config{Limit: shed.Fixed(2)})
+	g := hold(t, s, 1, queue.Ticket{})[0]
+	copied := g
+	if _, ok := s.Release(g, shed.Served); !ok {
+		t.Fatal("the first release found nothing")
+	}
+	again := hold(t, s, 1, queue.Ticket{})[0] // the same row, another use of it
+	for _, stale := range []queue.Grant{g, copied, {}} {
+		if _, ok := s.Release(stale, shed.Served); ok {
+			t.Fatal("a second release found something")
+		}
+	}
+	if n := s.Stats().InFlight; n != 1 {
+		t.Fatalf("%d in flight, want 1", n)
+	}
+	s.Release(again, shed.Served)
+}
+
+// The client of the head leaves in the instant a slot comes free: whichever is
+// seen first, the slot goes to the one behind, at once.
+func TestCancellingTheHeadWakesThoseBehind(t *testing.T) {
+	for name, releaseFirst := range map[string]bool{"left, then released": false, "released, then left": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWait: time.Second})
+				held := hold(t, s, 1, queue.Ticket{})
+				ctx, leave := context.WithCancel(t.Context())
+				head := acquire(ctx, s, queue.Ticket{Level: priority.Critical})
+				synctest.Wait()
+				behind := acquire(t.Context(), s, queue.Ticket{})
+				synctest.Wait()
+				if releaseFirst {
+					s.Release(held[0], shed.Served)
+				}
+				leave()
+				if !releaseFirst {
+					s.Release(held[0], shed.Served)
+				}
+				if a := <-head; !errors.Is(a.err, shed.ClientGone) {
+					t.Fatalf("the head got %v", a.err)
+				}
+				if a := <-behind; a.err != nil || a.after != 0 {
+					t.Fatalf("the one behind got %v after %v", a.err, a.after)
+				}
+				if st := s.Stats(); st.Admitted[priority.Critical.Index()] != 0 {
+					t.Fatalf("a slot nobody used counts as admitted: %v", st.Admitted)
+				}
+			})
+		})
+	}
+}
+
+func TestALimitThatGrowsDispatchesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWait: time.Second})
+		hold(t, s, 1, queue.Ticket{})
+		a, b := acquire(t.Context(), s, queue.Ticket{}), acquire(t.Context(), s, queue.Ticket{})
+		synctest.Wait()
+		if err := s.Update(queue.Config{Limit: shed.Fixed(3), MaxWait: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []<-chan answer{a, b} {
+			if got := <-c; got.err != nil || got.after != 0 {
+				t.Fatalf("got %v after %v", got.err, got.after)
+			}
+		}
+	})
+}
+
+func TestALoweredLimitDrainsAndALoweredBoundKeepsItsWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(t, queue.Config{Limit: shed.Fixed(3), MaxWait: time.Second})
+		held := hold(t, s, 3, queue.Ticket{})
+		waiting := acquire(t.Context(), s, queue.Ticket{})
+		other := acquire(t.Context(), s, queue.Ticket{})
+		synctest.Wait()
+		if err := s.Update(queue.Config{Limit: shed.Fixed(1), Bound: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if st := s.Stats(); st.InFlight != 3 || st.Limit != 1 || st.Bound != 1 {
+			t.Fatalf("%+v", st)
+		}
+		checkWaiting(t, s, 2)
+		s.Release(held[0], shed.Served)
+		s.Release(held[1], shed.Served)
+		checkWaiting(t, s, 2)
+		s.Release(held[2], shed.Served)
+		checkWaiting(t, s, 1)
+		s.Drain()
+		for _, c := range []<-chan answer{waiting, other} {
+			if a := <-c; a.err != nil && !errors.Is(a.err, shed.Draining) {
+				t.Fatalf("got %v", a.err)
+			}
+		}
+	})
+}
+
+func TestABadUpdateChangesNothing(t *testing.T) {
+	s := newSlots(t, queue.Config{Limit: shed.Fixed(3)})
+	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {Bound: -1}, {Bytes: -1}, {Reserve: -1}, {Limit: shed.Fixed(2), Reserve: 2}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
+		if err := s.Update(bad); err == nil {
+			t.Errorf("%+v was adopted", bad)
+		}
+		if _, err := queue.NewSlots(bad); err == nil {
+			t.Errorf("%+v was built", bad)
+		}
+	}
+	if n := s.Stats().Limit; n != 3 {
+		t.Fatalf("limit %d", n)
+	}
+}
+
+func TestDrainAnswersWhoWaitsAndRefusesNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWait: time.Hour})
+		held := hold(t, s, 1, queue.Ticket{})
+		waiting := acquire(t.Context(), s, queue.Ticket{})
+		synctest.Wait()
+		s.Drain()
+		s.Drain()
+		if a := <-waiting; !errors.Is(a.err, shed.Draining) || a.after != 0 {
+			t.Fatalf("the waiter got %v after %v", a.err, a.after)
+		}
+		if _, err := s.TryAcquire(time.Now(), queue.Ticket{}); !errors.Is(err, shed.Draining) {
+			t.Fatalf("a newcomer got %v", err)
+		}
+		if n := s.Stats().InFlight; n != 1 {
+			t.Fatalf("running work: %d, want 1", n)
+		}
+		s.Release(held[0], shed.Served)
+	})
+}
+
+func TestAWaitEndsWithTheFirstOfDeadlineStayAndClient(t *testing.T) {
+	for name, c := range map[string]struct {
+		ticket  queue.Ticket
+		ctx     time.Duration
+		want    shed.Reason
+		after   time.Duration
+		useless time.Duration
+	}{
+		"the queue's stay":              {want: shed.WaitedTooLong, after: 250 * time.Millisecond},
+		"the ticket's own stay":         {ticket: queue.Ticket{MaxWait: 30 * time.Millisecond}, want: shed.WaitedTooLong, after: 30 * time.Millisecond},
+		"never longer than the queue's": {ticket: queue.Ticket{MaxWait: time.Hour}, want: shed.WaitedTooLong, after: 250 * time.Millisecond},
+		"the deadline":                  {useless: 70 * time.Millisecond, want: shed.Hopeless, after: 70 * time.Millisecond},
+		"the context's deadline":        {ctx: 60 * time.Millisecond, want: shed.Hopeless, after: 60 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSlots(t, queue.Config{Limit: shed.Fixed(1)})
+				hold(t, s, 1, queue.Ticket{})
+				ctx := t.Context()
+				if c.ctx > 0 {
+					var stop context.CancelFunc
+					ctx, stop = context.WithTimeout(ctx, c.ctx)
+					defer stop()
+				}
+				if c.useless > 0 {
+					c.ticket.Deadline = time.Now().Add(c.useless)
+				}
+				if a := <-acquire(ctx, s, c.ticket); !errors.Is(a.err, c.want) || a.after != c.after {
+					t.Fatalf("got %v after %v, want %v after %v", a.err, a.after, c.want, c.after)
+				}
+				checkWaiting(t, s, 0)
+			})
+		})
+	}
+}
+
+func TestExpiredWorkGetsNoFreeSlot(t *testing.T) {
+	s := newSlots(t, queue.Config{Limit: shed.Fixed(1)})
+	now := time.Now()
+	if _, err := s.TryAcquire(now, queue.Ticket{Deadline: now}); !errors.Is(err, shed.Hopeless) {
+		t.Errorf("expired: %v", err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := s.Acquire(gone, now, queue.Ticket{}); !errors.Is(err, shed.ClientGone) {
+		t.Errorf("gone: %v", err)
+	}
+	if st := s.Stats(); st.InFlight != 0 || st.Refused[priority.Normal.Index()][shed.ClientGone] != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestMovesAreToldWithoutTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *queue.Slots
+		told := 0
+		s = newSlots(t, queue.Config{Limit: growing{}, OnMove: func(step shed.Step) {
+			told++
+			if st := s.Stats(); st.Limit != step.Limit || st.Moves[shed.CauseGrow] != 1 {
+				t.Errorf("%+v after %+v", st, step)
+			}
+		}})
+		held := hold(t, s, 1, queue.Ticket{})
+		next := acquire(t.Context(), s, queue.Ticket{})
+		if a := <-next; a.err != nil { // somebody waits, the law grows, the waiter goes
+			t.Fatal(a.err)
+		}
+		s.Release(held[0], shed.Served)
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+	})
+}
+
+// growing is a limit of one that becomes two as soon as somebody waits.
+type growing struct{}
+
+func (growing) New() (shed.Law, error) { return &growingLaw{1}, nil }
+
+type growingLaw struct{ limit int }
+
+func (g *growingLaw) Limit() int { return g.limit }
+func (g *growingLaw) Note(_ time.Time, l shed.Load) shed.Step {
+	if l.Waiting == 0 || g.limit == 2 {
+		return shed.Step{}
+	}
+	g.limit = 2
+	return shed.Step{Limit: 2, Cause: shed.CauseGrow}
+}
+func (g *growingLaw) Done(now time.Time, l shed.Load, _ shed.Sample) shed.Step { return g.Note(now, l) }

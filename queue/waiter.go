@@ -31,7 +31,6 @@ type Waiter struct {
 	slot         int     // where a Queue keeps its value
 
 	wake chan struct{} // how Slots tells it
-	time *time.Timer   // how Slots ends its stay
 }
 
 type state uint8

@@ -86,24 +86,30 @@ func (m *Meter) known(now time.Time) bool {
 }
 
 // Done records that a piece of work of the given level held its slot for so long.
-func (m *Meter) Done(l priority.Level, held time.Duration, o Outcome) {
-	if o == Served || o == TimedOut {
-		m.level[l.Index()].add(held)
+func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, o Outcome) {
+	if o != Served && o != TimedOut {
+		return
 	}
+	v := &m.level[l.Index()]
+	if v.seen > 0 && v.old(now) {
+		*v = service{trying: v.trying}
+	}
+	v.add(held)
+	v.fed = now
 }
 
 // Service returns the median time that work of this level holds its slot, and
 // whether there is evidence for it.
-func (m *Meter) Service(l priority.Level) (time.Duration, bool) {
+func (m *Meter) Service(now time.Time, l priority.Level) (time.Duration, bool) {
 	v := &m.level[l.Index()]
-	return v.median, v.seen >= minEvidence
+	return v.median, v.known(now)
 }
 
 // Needs returns how much time work of this level must have left to be worth
 // starting: its median service time, or zero without evidence or while the median
 // has proved wrong.
-func (m *Meter) Needs(l priority.Level) time.Duration {
-	if v := &m.level[l.Index()]; v.seen >= minEvidence && v.trusted() {
+func (m *Meter) Needs(now time.Time, l priority.Level) time.Duration {
+	if v := &m.level[l.Index()]; v.trusted() && v.known(now) {
 		return v.median
 	}
 	return 0
@@ -111,9 +117,9 @@ func (m *Meter) Needs(l priority.Level) time.Duration {
 
 // Doubtful reports whether the median calls work with this much time left
 // hopeless, trusted or not. When such work is let in, its end belongs in Tried.
-func (m *Meter) Doubtful(l priority.Level, remaining time.Duration) bool {
+func (m *Meter) Doubtful(now time.Time, l priority.Level, remaining time.Duration) bool {
 	v := &m.level[l.Index()]
-	return v.seen >= minEvidence && remaining <= v.median
+	return remaining <= v.median && v.known(now)
 }
 
 // Try reports whether doubtful work of this level may be let in now to put the
@@ -165,12 +171,20 @@ type service struct {
 	next   int                          // the oldest of recent
 	n      int
 	seen   int
+	fed    time.Time
 	median time.Duration
 	trying int     // doubtful requests in flight or waiting
 	wrong  float64 // share of the tried that the median was wrong about
 }
 
 func (v *service) trusted() bool { return v.wrong < 0.5 }
+
+func (v *service) known(now time.Time) bool { return v.seen >= minEvidence && !v.old(now) }
+
+// old reports whether the newest evidence is so old that it says nothing.
+func (v *service) old(now time.Time) bool {
+	return now.Sub(v.fed) > max(meterForget, 4*v.median)
+}
 
 func (v *service) add(d time.Duration) {
 	i := v.n
