@@ -29,6 +29,7 @@ const (
 func (c *Comeback) Admitted(now time.Time, l priority.Level) {
 	r := &c.level[l.Index()]
 	r.advance(now)
+	r.wake()
 	r.admitted[r.second%comebackWindow]++
 	r.admits++
 	r.last = now
@@ -40,6 +41,7 @@ func (c *Comeback) Admitted(now time.Time, l priority.Level) {
 func (c *Comeback) Refused(now time.Time, l priority.Level, random float64) time.Duration {
 	r := &c.level[l.Index()]
 	r.advance(now)
+	r.wake()
 	if r.last.IsZero() {
 		r.last = now
 	}
@@ -55,6 +57,7 @@ type returns struct {
 	start    time.Time     // second 0
 	end      time.Duration // when the current second ends, since start
 	second   int64         // seconds since start
+	base     int64         // the second that ended a quiet time
 	last     time.Time     // the latest admission, or the first refusal before any
 	admits   int64         // admissions in the window
 	away     int64         // refused and not yet due back
@@ -68,10 +71,18 @@ func (r *returns) seconds(now time.Time) int64 {
 	drought := now.Sub(r.last).Seconds()
 	v := math.Exp2(math.Floor(math.Log2(1 + max(drought, 0))))
 	if r.admits > 0 {
-		window := min(float64(r.second)+1, comebackWindow)
+		window := float64(min(r.second-r.base+1, comebackWindow))
 		v = max(v, float64(r.away+1)*window/float64(r.admits))
 	}
 	return int64(math.Ceil(min(max(v, 1), float64(most))))
+}
+
+// wake begins the window anew after a quiet time, which says nothing about how
+// much could have been admitted.
+func (r *returns) wake() {
+	if r.admits == 0 && r.away == 0 {
+		r.base = r.second
+	}
 }
 
 // advance forgets what has left the window. A clock that stands still or goes back

@@ -1,0 +1,47 @@
+package shed_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+func TestDoor(t *testing.T) {
+	const ms = time.Millisecond
+	open := shed.Arrival{Slot: true, Remaining: shed.Forever}
+	queued := shed.Arrival{Bound: 10, MaxWait: 100 * ms, Remaining: shed.Forever}
+	with := func(a shed.Arrival, change func(*shed.Arrival)) shed.Arrival { change(&a); return a }
+	known := shed.Door{Rate: 100, Service: 20 * ms} // one every 10 ms
+
+	for name, c := range map[string]struct {
+		door    shed.Door
+		arrival shed.Arrival
+		verdict shed.Verdict
+		reason  shed.Reason
+	}{
+		"a free slot":                    {known, open, shed.In, shed.Admitted},
+		"expired, though a slot is free": {shed.Door{}, with(open, func(a *shed.Arrival) { a.Remaining = 0 }), shed.Out, shed.Hopeless},
+		"no time to be done":             {known, with(open, func(a *shed.Arrival) { a.Remaining = 20 * ms }), shed.Out, shed.Hopeless},
+		"just time to be done":           {known, with(open, func(a *shed.Arrival) { a.Remaining = 21 * ms }), shed.In, shed.Admitted},
+		"does not wait":                  {known, with(queued, func(a *shed.Arrival) { a.MaxWait = 0 }), shed.Out, shed.Capacity},
+		"never waits, whatever negative": {known, with(queued, func(a *shed.Arrival) { a.MaxWait = -1 }), shed.Out, shed.Capacity},
+		"nobody ahead":                   {known, queued, shed.Waits, shed.Admitted},
+		"nine ahead fit in 100 ms":       {known, with(queued, func(a *shed.Arrival) { a.Ahead = 9 }), shed.Waits, shed.Admitted},
+		"ten ahead do not":               {known, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Out, shed.QueueFull},
+		"ten ahead, rate not known":      {shed.Door{}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
+		"NaN rate is no evidence":        {shed.Door{Rate: math.NaN()}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
+		"next to no rate, no overflow":   {shed.Door{Rate: 1e-300}, queued, shed.Out, shed.QueueFull},
+		"the wait eats the deadline":     {known, with(queued, func(a *shed.Arrival) { a.Ahead, a.Remaining = 4, 69*ms }), shed.Out, shed.Hopeless},
+		"the wait just fits":             {known, with(queued, func(a *shed.Arrival) { a.Ahead, a.Remaining = 4, 70*ms }), shed.Waits, shed.Admitted},
+		"full":                           {known, with(queued, func(a *shed.Arrival) { a.Depth = 10 }), shed.Out, shed.QueueFull},
+		"full, but somebody yields":      {known, with(queued, func(a *shed.Arrival) { a.Depth, a.Outranks = 10, true }), shed.Waits, shed.Admitted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v, r := c.door.Decide(c.arrival); v != c.verdict || r != c.reason {
+				t.Errorf("%v %v, want %v %v", v, r, c.verdict, c.reason)
+			}
+		})
+	}
+}
