@@ -197,6 +197,8 @@ func TestCase_PR06(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(2 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		for i, n := range started {
 			if n != i+1 {
 				t.Fatalf("place %d went to arrival %d: %v", i, n-1, started)

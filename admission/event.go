@@ -37,10 +37,10 @@ type Event struct {
 
 // Observers tells several observers. Nils are left out.
 func Observers(all ...Observer) Observer {
-	var some observers
+	some := new(observers)
 	for _, o := range all {
 		if o != nil {
-			some = append(some, o)
+			*some = append(*some, o)
 		}
 	}
 	return some
@@ -48,14 +48,14 @@ func Observers(all ...Observer) Observer {
 
 type observers []Observer
 
-func (os observers) Observe(e Event) {
-	for _, o := range os {
+func (os *observers) Observe(e Event) {
+	for _, o := range *os {
 		o.Observe(e)
 	}
 }
 
-func (os observers) Attach(gate string, snapshot func() Stats) {
-	for _, o := range os {
+func (os *observers) Attach(gate string, snapshot func() Stats) {
+	for _, o := range *os {
 		o.Attach(gate, snapshot)
 	}
 }

@@ -31,6 +31,7 @@ type config struct {
 	pool      *pool            // the unnamed one
 	pools     map[string]*pool // the named ones
 	shares    *tenantShares    // nil: no TenantCap
+	rules     *rules           // nil: no Routes
 	addresses *Addresses
 }
 
@@ -43,7 +44,7 @@ type pool struct {
 // New builds a gate. Its errors name the field of opts that makes no sense.
 func New(opts Options) (*Gate, error) {
 	g := &Gate{idle: make(chan struct{}, 1)}
-	c, err := g.build(opts, nil)
+	c, err := build(opts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
@@ -65,7 +66,15 @@ func MustNew(opts Options) *Gate {
 
 // Handler admits everything that next serves, at Normal, or as Options.Routes
 // says. Requests that a router inside next does not match are admitted too.
-func (g *Gate) Handler(next http.Handler) http.Handler { return g.At(priority.Normal)(next) }
+func (g *Gate) Handler(next http.Handler) http.Handler {
+	if g == nil {
+		return next
+	}
+	fallback := g.newRoute(priority.Normal, nil)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.serve(w, r, g.config.Load().rules.rank(r, fallback), next)
+	})
+}
 
 // Close drains without waiting: what waits is answered, newcomers are refused,
 // running work goes on. It may be called more than once.
@@ -76,8 +85,8 @@ func (g *Gate) Close() error {
 	return nil
 }
 
-// build makes a config of opts; prev, if any, hands over its balances and pools.
-func (g *Gate) build(opts Options, prev *config) (*config, error) {
+// build makes a config of opts, with the balances of prev, if any.
+func build(opts Options, prev *config) (*config, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -86,40 +95,38 @@ func (g *Gate) build(opts Options, prev *config) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	main, err := queue.NewSlots(opts.main().config())
-	if err != nil {
-		return nil, fmt.Errorf("Options: %w", err)
-	}
-	c := &config{
-		Options: opts, addresses: addresses,
-		pool: &pool{slots: main}, pools: make(map[string]*pool, len(opts.Pools)),
-	}
-	for name, p := range opts.Pools {
-		slots, err := queue.NewSlots(p.config())
-		if err != nil {
-			return nil, fmt.Errorf("Options.Pools[%q]: %w", name, err)
-		}
-		c.pools[name] = &pool{name: name, slots: slots}
-	}
-	if opts.TenantCap > 0 {
-		c.shares = newTenantShares(opts.TenantCap)
-	}
+	c := &config{Options: opts, addresses: addresses, pools: make(map[string]*pool, len(opts.Pools))}
 	if c.Tenant == nil {
 		c.Tenant = addresses.Identify
+	}
+	if err := c.makePools(); err != nil {
+		return nil, err
+	}
+	var old *rules
+	if prev != nil {
+		old = prev.rules
+	}
+	if c.rules, err = newRules(opts.Routes, old, c.find); err != nil {
+		return nil, err
 	}
 	c.own(prev)
 	return c, nil
 }
 
-// own gives the gate balances of its own, or those of prev.
-func (c *config) own(prev *config) {
-	if prev == nil {
-		prev = &config{}
+func (c *config) makePools() error {
+	slots, err := queue.NewSlots(c.main().config())
+	if err != nil {
+		return fmt.Errorf("Options: %w", err)
 	}
-	c.Rate = own(c.Rate, prev.Rate)
-	c.Anonymous = own(c.Anonymous, prev.Anonymous)
-	c.Address = own(c.Address, prev.Address)
-	c.Quota = own(c.Quota, prev.Quota)
+	c.pool = &pool{slots: slots}
+	for name, p := range c.Pools {
+		slots, err := queue.NewSlots(p.config())
+		if err != nil {
+			return fmt.Errorf("Options.Pools[%q]: %w", name, err)
+		}
+		c.pools[name] = &pool{name: name, slots: slots}
+	}
+	return nil
 }
 
 // find returns the named pool, or nil.

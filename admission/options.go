@@ -67,6 +67,16 @@ type Options struct {
 	// LevelHeader names a header by which a client may lower its own level. Empty:
 	// none.
 	LevelHeader string
+	// Routes ranks requests by net/http mux patterns ("POST /checkout"), for
+	// Handler mounted at the very edge, before any routing. What no pattern matches
+	// is Normal, and so is a path that is not clean and unescaped: a respelled path
+	// gains nothing. At does not look at it.
+	Routes map[string]Rule
+	// Headers tell clients about their limit, on every answer. Zero: none.
+	Headers Headers
+	// Shadow names layers that decide and count but let everybody through, for
+	// trying numbers on real traffic. Zero: none.
+	Shadow Layers
 	// Outcomes says whether responses are watched. The zero value watches: a fast
 	// failure is not throughput.
 	Outcomes Outcomes
@@ -83,6 +93,20 @@ type Pool struct {
 	Bytes   int64
 	Reserve int
 }
+
+// Layers name parts of the gate.
+type Layers uint8
+
+const (
+	// ShadowRate lets through what the limits (Address, Rate, Anonymous, Quota, a
+	// route's own) would refuse, and takes nothing from them for it.
+	ShadowRate Layers = 1 << iota
+	// ShadowCapacity lets through what the caps and slots would refuse or make
+	// wait, above the limit in force, which then is advice only. Nobody waits.
+	ShadowCapacity
+
+	allLayers = ShadowRate | ShadowCapacity
+)
 
 // Outcomes says whether the gate watches responses.
 type Outcomes uint8
@@ -128,6 +152,12 @@ func (o Options) validate() error {
 	}
 	if err := o.Deadline.validate(); err != nil {
 		errs = append(errs, fmt.Errorf("Options.Deadline: %w", err))
+	}
+	if err := o.Headers.validate(); err != nil {
+		errs = append(errs, fmt.Errorf("Options.Headers: %w", err))
+	}
+	if o.Shadow&^allLayers != 0 {
+		errs = append(errs, fmt.Errorf("Options.Shadow = %#x: unknown layers", uint8(o.Shadow)))
 	}
 	if o.TenantCap < 0 {
 		errs = append(errs, fmt.Errorf("Options.TenantCap = %d: must not be negative", o.TenantCap))

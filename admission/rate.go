@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
@@ -19,44 +20,66 @@ const (
 // receipts is what one visit took from its limits. A grant is taken apart: its key,
 // cost and time are those of the visit, so one copy of them serves all limits.
 type receipts struct {
-	from [limits]ratelimit.Undoer // nil: nothing taken
-	mark [limits]uint64
 	key  ratelimit.Key
 	cost int
 	at   time.Time
+	of   [limits]receipt
 }
 
-func (rs *receipts) grant(i int) ratelimit.Grant {
-	return ratelimit.Grant{From: rs.from[i], Key: rs.key, Cost: rs.cost, At: rs.at, Mark: rs.mark[i]}
+type receipt struct {
+	from  ratelimit.Undoer // nil: nothing taken
+	mark  uint64
+	parts ratelimit.Parts
+}
+
+func (rs *receipts) keep(i int, g *ratelimit.Grant) {
+	rs.of[i] = receipt{from: g.From, mark: g.Mark, parts: g.Parts}
+}
+
+func (rs *receipts) decision(i int) ratelimit.Decision {
+	r := &rs.of[i]
+	return ratelimit.Decision{OK: true, Grant: ratelimit.Grant{
+		From: r.from, Key: rs.key, Cost: rs.cost, At: rs.at, Mark: r.mark, Parts: r.parts,
+	}}
 }
 
 // undo returns what one limit granted.
 func (rs *receipts) undo(now time.Time, i int) {
-	if rs.from[i] != nil {
-		rs.from[i].Undo(now, rs.grant(i))
-		rs.from[i] = nil
+	if rs.of[i].from != nil {
+		rs.decision(i).Undo(now)
+		rs.of[i].from = nil
 	}
 }
 
-// answerOf is the part of a decision that the client and the observer hear of.
-type answerOf struct {
-	asked  bool // somebody was
+// adjust charges more, or gives some back, at every limit that granted.
+func (rs *receipts) adjust(now time.Time, by int) {
+	for i := range rs.of {
+		if rs.of[i].from != nil {
+			rs.decision(i).Adjust(now, by)
+		}
+	}
+}
+
+// verdict is the part of a decision that the client and the observer hear of.
+type verdict struct {
+	by     ratelimit.Limiter // nil: nobody was asked
 	ok     bool
 	never  bool
 	source ratelimit.Source
 	left   int
 	wait   time.Duration
+	reset  time.Duration
 	policy string
 }
 
 // withinRate asks every limit that applies, all or nothing: a refusal returns what
 // the others had granted and carries the longest wait of those that refused.
 func (v *visit) withinRate(ctx context.Context) bool {
+	rs := &v.permit.taken
+	rs.key, rs.cost, rs.at = v.Caller.limitKey(), max(v.Cost, 1), v.now
 	if v.free {
 		return true
 	}
-	rs := &v.permit.taken
-	rs.key, rs.cost, rs.at = v.Caller.limitKey(), max(v.Cost, 1), v.now
 	limit := v.Rate
 	if !v.Caller.Verified {
 		limit = v.Anonymous
@@ -75,17 +98,20 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 	}
 	rs := &v.permit.taken
 	d := l.Take(ctx, v.now, rs.key, rs.cost, 0)
-	if d.OK {
-		rs.from[i], rs.mark[i] = d.Grant.From, d.Grant.Mark
+	if d.OK && d.Grant.From != nil {
+		rs.keep(i, &d.Grant)
 	}
-	v.heard(&d)
+	v.heard(l, &d)
 }
 
 // heard keeps the answer that tells the caller most: a refusal rather than a
 // grant, the longest of several refusals, the scarcest of several grants.
-func (v *visit) heard(d *ratelimit.Decision) {
+func (v *visit) heard(l ratelimit.Limiter, d *ratelimit.Decision) {
+	if d.Shadow != "" && v.permit.shadow == shed.Admitted {
+		v.permit.shadow = shed.RateLimited
+	}
 	known := &v.limit
-	if known.asked {
+	if known.by != nil {
 		switch {
 		case d.OK && (!known.ok || d.Remaining >= known.left):
 			return
@@ -93,30 +119,41 @@ func (v *visit) heard(d *ratelimit.Decision) {
 			return
 		}
 	}
-	*known = answerOf{
-		asked: true, ok: d.OK, never: d.Never, source: d.Source,
-		left: d.Remaining, wait: d.Wait, policy: d.Policy,
+	*known = verdict{
+		by: l, ok: d.OK, never: d.Never, source: d.Source,
+		left: d.Remaining, wait: d.Wait, reset: d.Reset, policy: d.Policy,
 	}
 }
 
-// settle refuses if any limit did.
+// settle refuses if any limit did, unless they are in shadow.
 func (v *visit) settle() bool {
 	v.permit.source = v.limit.source
-	if !v.limit.asked || v.limit.ok {
+	if v.limit.by == nil || v.limit.ok {
 		return true
 	}
 	for i := range limits {
 		v.permit.taken.undo(v.now, i)
 	}
 	v.address.Undo(v.now)
-	v.retryAfter = v.limit.wait
-	switch {
-	case v.limit.source == ratelimit.SourceClosed:
-		return v.refuse(shed.StoreClosed)
-	case v.limit.never:
-		return v.refuse(shed.Never)
+	reason := v.limit.refusal()
+	if v.Shadow&ShadowRate != 0 {
+		v.permit.shadow, v.limit = reason, verdict{}
+		return true
 	}
-	return v.refuse(shed.RateLimited)
+	if reason != shed.Never {
+		v.retryAfter = v.limit.wait
+	}
+	return v.refuse(reason)
+}
+
+func (d *verdict) refusal() shed.Reason {
+	switch {
+	case d.source == ratelimit.SourceClosed:
+		return shed.StoreClosed
+	case d.never:
+		return shed.Never
+	}
+	return shed.RateLimited
 }
 
 // unspent gives the long quota back when capacity refused, unless the client left
@@ -129,19 +166,16 @@ func (v *visit) unspent() {
 
 // withinAddress asks the limit that comes before the caller is known.
 func (v *visit) withinAddress(ctx context.Context, address string) bool {
-	v.address = v.Address.Take(ctx, v.now, ratelimit.Key{Space: spaceAddr, ID: address}, 1, 0)
-	if v.address.OK {
-		return true
-	}
-	v.heard(&v.address)
+	v.permit.taken.key = ratelimit.Key{Space: spaceAddr, ID: address}
+	v.address = v.Address.Take(ctx, v.now, v.permit.taken.key, 1, 0)
+	v.heard(v.Address, &v.address)
 	return v.settle()
 }
 
-// own returns l with balances of its own, or with those of prev where l is of the
-// same kind. Limiters whose state is elsewhere are used as they are.
-func own(l, prev ratelimit.Limiter) ratelimit.Limiter {
-	if o, ok := l.(ratelimit.Owner); ok {
-		return o.Own(prev)
+// advertise tells the client about the limit that refused it, or about the one
+// nearest exhaustion. Limits in shadow are not told: nobody enforces them.
+func (v *visit) advertise(h http.Header) {
+	if v.Headers != 0 && v.limit.by != nil {
+		v.Headers.write(h, v.limit.by.Policy(v.permit.taken.key), v.limit.left, v.limit.reset)
 	}
-	return l
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
@@ -23,6 +24,7 @@ type request struct {
 	timed    context.Context // made by the first Done; nil: not yet
 	cancel   context.CancelFunc
 
+	charged   atomic.Bool   // Charge was called
 	streaming bool          // left its slot
 	held      time.Duration // until then
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // RouteOption changes what [Gate.At] does for one route.
@@ -25,7 +27,7 @@ type route struct {
 	pool    string
 	exempt  bool
 
-	running atomic.Int64 // under cap or streams
+	running *atomic.Int64 // under cap or streams
 }
 
 // Cost makes each request of the route take n tokens instead of 1. Below 1 panics.
@@ -53,7 +55,7 @@ func Rate(l ratelimit.Limiter) RouteOption {
 	if err := l.Validate(); err != nil {
 		panic(fmt.Sprintf("admission: Rate: %v", err))
 	}
-	return func(rt *route) { rt.limit = own(l, nil) }
+	return func(rt *route) { rt.limit = l }
 }
 
 // Cap bounds the route's work in flight to n, on top of the pool's limit. Work
@@ -118,18 +120,9 @@ func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) 
 }
 
 func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
-	if !level.Valid() {
-		panic(fmt.Sprintf("admission: At: invalid %v", level))
-	}
-	rt := &route{level: level, cost: 1}
-	for _, o := range opts {
-		o(rt)
-	}
-	if rt.exempt && len(opts) > 1 {
-		panic("admission: At: Exempt excludes every other route option")
-	}
-	if rt.cap > 0 && rt.streams > 0 {
-		panic("admission: At: Cap and Stream on one route: Stream(max) is its cap")
+	rt, err := makeRoute(level, opts, nil)
+	if err != nil {
+		panic("admission: At: " + err.Error())
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,21 +133,57 @@ func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
 	return rt
 }
 
-// enter counts one more under the route's cap, or refuses.
-func (rt *route) enter() bool {
+// makeRoute builds an admission point. From prev, if any, it takes over the
+// balances and the count of running work.
+func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, error) {
+	if !level.Valid() {
+		return nil, fmt.Errorf("invalid %v", level)
+	}
+	rt := &route{level: level, cost: 1, running: new(atomic.Int64)}
+	for _, o := range opts {
+		o(rt)
+	}
+	if rt.exempt && len(opts) > 1 {
+		return nil, errors.New("Exempt excludes every other route option")
+	}
+	if rt.cap > 0 && rt.streams > 0 {
+		return nil, errors.New("Cap and Stream on one route: Stream(max) is its cap")
+	}
+	var balances ratelimit.Limiter
+	if prev != nil {
+		rt.running, balances = prev.running, prev.limit
+	}
+	if rt.limit != nil {
+		rt.limit = ratelimit.Own(rt.limit, balances)
+	}
+	return rt, nil
+}
+
+// enter counts one more under the route's cap, or refuses. With force it counts
+// whatever the cap says.
+func (rt *route) enter(force bool) bool {
 	most := max(rt.cap, rt.streams)
 	if most == 0 {
 		return true
 	}
-	if rt.running.Add(1) > most {
-		rt.running.Add(-1)
-		return false
+	if rt.running.Add(1) <= most {
+		return true
 	}
-	return true
+	if !force {
+		rt.running.Add(-1)
+	}
+	return false
 }
 
 func (rt *route) leave() {
 	if rt.cap > 0 || rt.streams > 0 {
 		rt.running.Add(-1)
 	}
+}
+
+func (rt *route) capReason() shed.Reason {
+	if rt.streams > 0 {
+		return shed.StreamCap
+	}
+	return shed.RouteCap
 }

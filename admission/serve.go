@@ -125,6 +125,7 @@ func (v *visit) rank(r *http.Request) priority.Level {
 
 // answer writes the refusal.
 func (v *visit) answer(w http.ResponseWriter, r *http.Request) {
+	v.advertise(w.Header())
 	rej := Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.limit.policy}
 	rej.write(w, r)
 }
@@ -149,6 +150,7 @@ func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if v.Outcomes == Watch {
 		w = req.writer()
 	}
+	v.advertise(w.Header())
 	next.ServeHTTP(w, r.WithContext(req))
 	returned = true
 }

@@ -11,29 +11,31 @@ func (c Caller) limitKey() ratelimit.Key {
 	return ratelimit.Key{Space: c.Space, ID: c.Key, Plan: c.Plan}
 }
 
-// tenantShares caps each caller's work in flight. It holds only callers that have
+// share is the most work the caller may have in flight; zero: no cap.
+func (v *visit) share() int { return v.TenantCap }
+
+// tenantShares counts each caller's work in flight. It holds only callers that have
 // some, so the slots of the pools bound it.
 type tenantShares struct {
-	most int
-
 	mu      sync.Mutex
 	running map[ratelimit.Key]int
 }
 
-func newTenantShares(most int) *tenantShares {
-	return &tenantShares{most: most, running: make(map[ratelimit.Key]int)}
+func newTenantShares() *tenantShares {
+	return &tenantShares{running: make(map[ratelimit.Key]int)}
 }
 
-func (s *tenantShares) enter(id ratelimit.Key) bool {
+// enter counts one more of the caller's, or refuses when it has the most already.
+// With force it counts in any case.
+func (s *tenantShares) enter(id ratelimit.Key, most int, force bool) bool {
 	id.Plan = "" // not part of who it is
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.running[id]
-	if n >= s.most {
-		return false
+	if n < most || force {
+		s.running[id] = n + 1
 	}
-	s.running[id] = n + 1
-	return true
+	return n < most
 }
 
 func (s *tenantShares) leave(id ratelimit.Key) {

@@ -20,7 +20,7 @@ type visit struct {
 
 	permit     Permit
 	address    ratelimit.Decision // of Options.Address
-	limit      answerOf           // of the limit that refused, or the one nearest exhaustion
+	limit      verdict            // of the limit that refused, or the one nearest exhaustion
 	reason     shed.Reason
 	retryAfter time.Duration // 0: not to be told
 }
@@ -72,29 +72,56 @@ func (v *visit) withinCapacity(ctx context.Context) bool {
 
 // withinCaps counts the visit under its route's and its caller's own caps.
 func (v *visit) withinCaps() bool {
-	if v.route != nil && !v.route.enter() {
-		if v.route.streams > 0 {
-			return v.refuse(shed.StreamCap)
-		}
-		return v.refuse(shed.RouteCap)
+	shadow := v.Shadow&ShadowCapacity != 0
+	if v.route != nil && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
+		return false
 	}
-	if v.shares != nil {
-		if !v.shares.enter(v.Caller.limitKey()) {
+	if v.shares == nil {
+		return true
+	}
+	key, most := v.Caller.limitKey(), v.share()
+	if most > 0 {
+		v.permit.shares, v.permit.taken.key = v.shares, key
+		if !v.shares.enter(key, most, shadow) && !v.over(shed.TenantCap) {
+			v.permit.shares = nil
 			v.permit.leaveCaps()
-			return v.refuse(shed.TenantCap)
+			return false
 		}
-		v.permit.shares, v.permit.taken.key = v.shares, v.Caller.limitKey()
+	}
+	return true
+}
+
+// over is a refusal for capacity, which shadow mode only takes note of.
+func (v *visit) over(r shed.Reason) bool {
+	if v.Shadow&ShadowCapacity == 0 {
+		return v.refuse(r)
+	}
+	if v.permit.shadow == shed.Admitted {
+		v.permit.shadow = r
 	}
 	return true
 }
 
 func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
-	slot, err := p.slots.Acquire(ctx, v.now, queue.Ticket{
-		Level: v.Level, Tenant: v.Caller.Key, Deadline: v.Deadline, MaxWait: v.MaxWait, Bytes: v.Bytes,
-	})
+	t := queue.Ticket{Level: v.Level, Tenant: v.Caller.Key, Deadline: v.Deadline, MaxWait: v.MaxWait, Bytes: v.Bytes}
+	if v.Shadow&ShadowCapacity != 0 {
+		return v.takeAnySlot(p, t)
+	}
+	slot, err := p.slots.Acquire(ctx, v.now, t)
 	if err != nil {
 		v.permit.leaveCaps()
 		return v.refuse(err.(shed.Reason))
+	}
+	v.permit.slot = slot
+	return true
+}
+
+// takeAnySlot runs the work whether a slot is free or not: nobody waits in shadow.
+func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
+	slot, err := p.slots.TryAcquire(v.now, t)
+	if err != nil {
+		v.over(err.(shed.Reason))
+		slot = p.slots.Force(v.now, t)
 	}
 	v.permit.slot = slot
 	return true

@@ -1,0 +1,61 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Charge says what the work cost after all, in tokens, in place of the cost it was
+// admitted at: more is charged even if the balance goes into debt, less is given
+// back. It applies to every limit that the work was admitted by, and once: the
+// first call reports true, later ones change nothing and report false, as does one
+// after Release. A cost below zero counts as zero.
+func (p *Permit) Charge(cost int) bool {
+	if p.gate == nil || !p.pool.slots.Once(p.slot) {
+		return false
+	}
+	p.charge(cost)
+	return true
+}
+
+func (p *Permit) charge(cost int) {
+	p.taken.adjust(time.Now(), max(cost, 0)-p.taken.cost)
+}
+
+// Charge says what the request that ctx belongs to cost after all; see
+// [Permit.Charge]. A handler may call it at any time until it returns, a stream's
+// at its end. Outside of a request that a gate admitted it reports false. Behind
+// several gates it speaks to the innermost.
+func Charge(ctx context.Context, cost int) bool {
+	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	if r == nil || !r.charged.CompareAndSwap(false, true) {
+		return false
+	}
+	r.permit.charge(cost)
+	return true
+}
+
+// Visitor is what the gate knows of an admitted request.
+type Visitor struct {
+	Caller   Caller
+	Level    priority.Level
+	Deadline time.Time     // zero: none
+	Waited   time.Duration // in the queue
+}
+
+// From returns what the innermost gate knows of the request that ctx belongs to.
+// It reports false outside of an admitted request.
+func From(ctx context.Context) (Visitor, bool) {
+	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	if r == nil {
+		return Visitor{}, false
+	}
+	at, _ := r.Deadline()
+	key := r.permit.taken.key
+	return Visitor{
+		Caller: Caller{Key: key.ID, Space: key.Space, Plan: key.Plan, Verified: r.verified},
+		Level:  r.permit.level, Deadline: at, Waited: r.permit.slot.Waited,
+	}, true
+}

@@ -1,0 +1,96 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Update replaces the gate's options while it works. Balances of limits of the
+// same kind, work in flight, waiters and what the laws have learned are kept, and
+// the new numbers count from now: who waits above a lowered bound stays, work
+// above a lowered limit drains. On an error, which names the field, nothing
+// changes. It does not block on requests and is safe for concurrent use.
+//
+// Name must be the same. A nil Observer keeps the one there is. A pool that a
+// route uses cannot go. What At was told about a route stays. On a nil gate it is
+// an error.
+func (g *Gate) Update(opts Options) error {
+	if g == nil {
+		return errors.New("admission: Update of a nil gate")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	prev := g.config.Load()
+	c, err := g.successor(opts, prev)
+	if err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	if err := c.adoptPools(prev); err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	g.config.Store(c)
+	if opts.Observer != nil {
+		c.Observer.Attach(c.Name, g.Stats)
+	}
+	if g.draining.Load() {
+		g.beginDrain() // pools that are new
+	}
+	return nil
+}
+
+// successor builds the next config and checks it against what is in use.
+func (g *Gate) successor(opts Options, prev *config) (*config, error) {
+	if opts.Observer == nil {
+		opts.Observer = prev.Observer
+	}
+	c, err := build(opts, prev)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name != prev.Name {
+		return nil, fmt.Errorf("Options.Name = %q: cannot change from %q", c.Name, prev.Name)
+	}
+	for _, rt := range g.routes {
+		if c.find(rt.pool) == nil {
+			return nil, fmt.Errorf("Options.Pools: %q is gone, but a route uses it", rt.pool)
+		}
+	}
+	return c, nil
+}
+
+// adoptPools puts the pools of prev in the place of those just built to check the
+// numbers, with those numbers.
+func (c *config) adoptPools(prev *config) error {
+	if err := prev.pool.slots.Update(c.main().config()); err != nil {
+		return fmt.Errorf("Options: %w", err)
+	}
+	c.pool = prev.pool
+	for name := range c.pools {
+		old := prev.pools[name]
+		if old == nil {
+			continue
+		}
+		if err := old.slots.Update(c.Pools[name].config()); err != nil {
+			return fmt.Errorf("Options.Pools[%q]: %w", name, err)
+		}
+		c.pools[name] = old
+	}
+	return nil
+}
+
+// own gives the limits balances of their own, or those of prev.
+func (c *config) own(prev *config) {
+	if prev == nil {
+		prev = &config{}
+	}
+	c.Rate = ratelimit.Own(c.Rate, prev.Rate)
+	c.Anonymous = ratelimit.Own(c.Anonymous, prev.Anonymous)
+	c.Address = ratelimit.Own(c.Address, prev.Address)
+	c.Quota = ratelimit.Own(c.Quota, prev.Quota)
+	c.shares = prev.shares
+	if c.shares == nil && c.TenantCap > 0 {
+		c.shares = newTenantShares()
+	}
+}
