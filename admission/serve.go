@@ -104,7 +104,7 @@ func (v *visit) identify(r *http.Request) bool {
 func (v *visit) unidentified(err error) bool {
 	v.address.Undo(v.now)
 	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() {
-		v.retryAfter = rej.RetryAfter
+		v.retryAfter, v.limit.policy = rej.RetryAfter, rej.Policy
 		return v.refuse(rej.Reason)
 	}
 	return v.refuse(shed.Unidentified)
