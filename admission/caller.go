@@ -19,6 +19,7 @@ type Caller struct {
 	Plan     string     // which numbers apply, such as "free"; empty is the default plan
 	Verified bool       // something the service trusts vouches for Key
 	Level    LevelBound // what this caller's rank does to a route's level; zero has no say
+	Alias    string     // a name fit for dashboards and logs; empty: a digest of Key
 }
 
 // The spaces of the identities made here.

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
@@ -35,18 +37,40 @@ type Event struct {
 	RetryAfter time.Duration    // handed out with a refusal
 }
 
-// Observers tells several observers. Nils are left out.
+// Observers tells several observers, each of them once, however often it is named.
+// Nils are left out.
 func Observers(all ...Observer) Observer {
 	some := new(observers)
 	for _, o := range all {
-		if o != nil {
-			*some = append(*some, o)
-		}
+		some.add(o)
 	}
 	return some
 }
 
 type observers []Observer
+
+func (os *observers) add(o Observer) {
+	if nested, ok := o.(*observers); ok {
+		for _, o := range *nested {
+			os.add(o)
+		}
+		return
+	}
+	if o == nil || reflect.TypeOf(o).Comparable() && slices.Contains(os.comparable(), o) {
+		return
+	}
+	*os = append(*os, o)
+}
+
+// comparable returns those that == does not panic on.
+func (os *observers) comparable() (some []Observer) {
+	for _, o := range *os {
+		if reflect.TypeOf(o).Comparable() {
+			some = append(some, o)
+		}
+	}
+	return some
+}
 
 func (os *observers) Observe(e Event) {
 	for _, o := range *os {

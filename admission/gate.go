@@ -15,7 +15,9 @@ import (
 // away. It is safe for concurrent use, starts no goroutine, and is at work as long
 // as somebody holds it. A nil *Gate lets everything through.
 type Gate struct {
+	id       uint64
 	tally    tally
+	limited  *limited // who is over its own limits
 	draining atomic.Bool
 	refusing shed.Reason   // in tests of handlers: refuse everything for it; else Admitted
 	idle     chan struct{} // hears of releases while draining
@@ -41,9 +43,12 @@ type pool struct {
 	slots *queue.Slots
 }
 
+// gates counts the gates of this process.
+var gates atomic.Uint64
+
 // New builds a gate. Its errors name the field of opts that makes no sense.
 func New(opts Options) (*Gate, error) {
-	g := &Gate{idle: make(chan struct{}, 1)}
+	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: newLimited()}
 	c, err := build(opts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)

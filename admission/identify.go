@@ -69,6 +69,9 @@ func (c *Caller) adopt(part Caller) {
 	if c.Plan == "" {
 		c.Plan = part.Plan
 	}
+	if c.Alias == "" {
+		c.Alias = part.Alias
+	}
 	if c.Level == 0 {
 		c.Level = part.Level
 	}

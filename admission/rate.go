@@ -168,6 +168,9 @@ func (v *visit) unspent() {
 func (v *visit) withinAddress(ctx context.Context, address string) bool {
 	v.permit.taken.key = ratelimit.Key{Space: spaceAddr, ID: address}
 	v.address = v.Address.Take(ctx, v.now, v.permit.taken.key, 1, 0)
+	if !v.address.OK {
+		v.Caller = Caller{Key: address, Space: spaceAddr}
+	}
 	v.heard(v.Address, &v.address)
 	return v.settle()
 }

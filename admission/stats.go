@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
@@ -14,11 +15,13 @@ import (
 // it was built. Each figure is exact; figures read a moment apart may differ.
 type Stats struct {
 	Name     string
+	ID       uint64 // tells the gates of one process apart, whatever their names
 	Draining bool
 	Visits   [priority.Count][shed.ReasonCount]uint64 // ended visits by level and reason; Admitted counts at admission
 	Shadowed [priority.Count][shed.ReasonCount]uint64 // admitted visits that a layer in shadow mode would have refused
 	Pools    []PoolStats                              // the unnamed pool first, then by name
 	Streams  int                                      // open on stream routes
+	Limited  []LimitedCaller                          // those most refused by limits of their own lately, the most first
 }
 
 // PoolStats is a snapshot of one pool.
@@ -50,7 +53,9 @@ func (g *Gate) Stats() Stats {
 		return Stats{}
 	}
 	c := g.config.Load()
-	s := Stats{Name: c.Name, Draining: g.draining.Load(), Streams: g.openStreams()}
+	s := Stats{
+		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Streams: g.openStreams(), Limited: g.limited.top(time.Now()),
+	}
 	g.tally.read(&s)
 	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
 	for _, name := range slices.Sorted(maps.Keys(c.pools)) {

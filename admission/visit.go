@@ -138,6 +138,7 @@ func (v *visit) event() Event {
 // refused accounts for a refusal: counted, and told to the observer.
 func (v *visit) refused() {
 	v.gate.tally.visits[v.Level.Index()][v.reason].Add(1)
+	v.gate.limited.note(v.now, v.reason, v.Caller)
 	if v.Observer != nil {
 		v.Observer.Observe(v.event())
 	}

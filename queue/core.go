@@ -39,6 +39,7 @@ type Core struct {
 	moves    [shed.CauseCount]uint64
 	admitted [priority.Count]uint64
 	waited   uint64
+	waits    [WaitBuckets]uint64
 	refused  [priority.Count][shed.ReasonCount]uint64
 }
 
@@ -98,6 +99,7 @@ func (c *Core) Next(now time.Time) *Waiter {
 	}
 	c.take(now, at, w, at-w.joined)
 	c.waited++
+	c.waits[waitBucket(w.Grant.Waited)]++
 	c.note(now)
 	return w
 }

@@ -145,8 +145,19 @@ func (m *model) check() {
 	for _, w := range m.waiting {
 		bytes += w.size
 	}
-	if bytes != s.WaitingBytes || m.core.config.Bytes > 0 && bytes > m.core.config.Bytes {
-		m.t.Fatalf("%d bytes waiting, stats say %d", bytes, s.WaitingBytes)
+	var said int64
+	for _, n := range s.WaitingBytes {
+		said += n
+	}
+	if bytes != said || m.core.config.Bytes > 0 && bytes > m.core.config.Bytes {
+		m.t.Fatalf("%d bytes waiting, stats say %d", bytes, said)
+	}
+	var waits uint64
+	for _, n := range s.Waits {
+		waits += n
+	}
+	if waits != s.Waited {
+		m.t.Fatalf("%d waits in buckets, %d in all", waits, s.Waited)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestNothingIsLostUnderContention(t *testing.T) {
 		}
 		all.Wait()
 		st := s.Stats()
-		if st.InFlight != 0 || st.Waiting != [priority.Count]int{} || st.WaitingBytes != 0 {
+		if st.InFlight != 0 || st.Waiting != [priority.Count]int{} || st.WaitingBytes != [priority.Count]int64{} {
 			t.Fatalf("left behind: %+v", st)
 		}
 		var want, got [shed.ReasonCount]uint64

@@ -20,5 +20,6 @@ func (f Fixed) New() (Law, error) {
 type fixed int
 
 func (f fixed) Limit() int                        { return int(f) }
+func (f fixed) Bounds() (least, most int)         { return int(f), int(f) }
 func (f fixed) Note(time.Time, Load) Step         { return Step{} }
 func (f fixed) Done(time.Time, Load, Sample) Step { return Step{} }

@@ -27,6 +27,12 @@ type Law interface {
 	Done(now time.Time, load Load, s Sample) Step
 }
 
+// Bounded is implemented by laws that stay within two numbers: at the lower one
+// nothing is left to give.
+type Bounded interface {
+	Bounds() (least, most int)
+}
+
 // Load is what a law can see of the work at one instant.
 type Load struct {
 	InFlight int // work that holds a slot

@@ -72,4 +72,10 @@ func newBounds(law string, minimum, maximum, initial int) (bounds, error) {
 	return b, nil
 }
 
+// Bounds returns the numbers the limit stays within.
+func (b bounds) Bounds() (least, most int) { return b.min, b.max }
+
+// Bounds are the climb's: the brake keeps to the same floor.
+func (l *throughput) Bounds() (least, most int) { return l.climb.Bounds() }
+
 func (b bounds) clamp(limit int) int { return min(max(limit, b.min), b.max) }
