@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -84,3 +85,23 @@ type countingObserver struct{ events, gates int }
 
 func (o *countingObserver) Observe(Event)               { o.events++ }
 func (o *countingObserver) Attach(string, func() Stats) { o.gates++ }
+
+func TestStatsShowTheLimitsInForce(t *testing.T) {
+	g := MustNew(Options{Rate: ratelimit.PerKey(50, 100), Quota: ratelimit.PerKey(1, 10)})
+	g.At(0, Rate(ratelimit.PerKey(5, 5)))
+	p, err := g.Admit(t.Context(), Ticket{Caller: Caller{Key: "acme", Verified: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release(shed.Served)
+	want := map[string]struct{ burst, keys int }{"rate": {100, 1}, "anonymous": {100, 0}, "quota": {10, 1}, "route": {0, 0}}
+	limits := g.Stats().Limits
+	for _, l := range limits {
+		if w := want[l.Name]; l.Policy.Burst != w.burst || l.Keys != w.keys {
+			t.Errorf("%+v, want burst %d and %d keys", l, w.burst, w.keys)
+		}
+	}
+	if len(limits) != len(want) {
+		t.Errorf("%d limits, want %d", len(limits), len(want))
+	}
+}

@@ -20,6 +20,7 @@ type Stats struct {
 	Visits   [priority.Count][shed.ReasonCount]uint64 // ended visits by level and reason; Admitted counts at admission
 	Shadowed [priority.Count][shed.ReasonCount]uint64 // admitted visits that a layer in shadow mode would have refused
 	Pools    []PoolStats                              // the unnamed pool first, then by name
+	Limits   []LimitStats                             // those that limit anything
 	Streams  int                                      // open on stream routes
 	Limited  []LimitedCaller                          // those most refused by limits of their own lately, the most first
 }
@@ -54,7 +55,8 @@ func (g *Gate) Stats() Stats {
 	}
 	c := g.config.Load()
 	s := Stats{
-		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Streams: g.openStreams(), Limited: g.limited.top(time.Now()),
+		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: g.limitStats(c),
+		Streams: g.openStreams(), Limited: g.limited.top(time.Now()),
 	}
 	g.tally.read(&s)
 	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
