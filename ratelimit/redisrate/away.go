@@ -1,0 +1,88 @@
+package redisrate
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// settleTime is how long after its return a process stays inside its share as
+// well: others may still be on theirs, and together they must not exceed the
+// ceiling. It covers the longest pause between two looks at the store.
+const settleTime = maxProbe + maxProbe/2
+
+// briefly is an absence too short for others to have noticed.
+const briefly = 250 * time.Millisecond
+
+// goAway makes the share decide. It starts with the slots this process holds and
+// its part of what the bucket is known to hold.
+func (a *account) goAway(t time.Duration, peers int) {
+	if a.away {
+		return
+	}
+	a.away, a.since = true, t
+	rest := float64(a.inForce.burst)
+	if a.known {
+		rest = min(rest, max(0, a.balance)+(t-a.heard).Seconds()*a.speed())
+	}
+	part := a.conf.portion / float64(max(1, a.conf.minPeers, peers))
+	held := a.clear()
+	a.gone += held
+	start := float64(held) + rest*part
+	if t < a.settle { // a flap mints nothing
+		a.share.refill(t)
+		start = min(start, a.share.tokens)
+	}
+	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, part, start)
+}
+
+// takeShare decides while the store is away.
+func (a *account) takeShare(t time.Duration, cost int, patience time.Duration) verdict {
+	switch a.conf.outage {
+	case FailOpen:
+		a.debt.add(t, cost, a.share.rate)
+		return verdict{ok: true, source: ratelimit.SourceOpen}
+	case FailClosed:
+		return verdict{wait: max(a.next-t, time.Second), source: ratelimit.SourceClosed}
+	}
+	v := verdict{source: ratelimit.SourceShare}
+	v.wait = a.share.wait(t, cost)
+	if t < a.pause {
+		v.wait = max(v.wait, a.pause-t)
+	}
+	if v.wait > patience {
+		return v
+	}
+	v.ok = true
+	a.share.spend(cost)
+	a.debt.add(t, cost, a.share.rate)
+	return v
+}
+
+// comeBack makes the bucket decide again, after it was told what is owed.
+func (a *account) comeBack(t time.Duration) {
+	a.away = false
+	if t-a.since >= briefly && a.conf.outage == FailShare {
+		a.settle = t + settleTime
+	}
+}
+
+// refund puts back what an unspent grant took. Slots are as good as new until
+// they perish; after that they are nobody's.
+func (a *account) refund(t time.Duration, cost int, matured time.Duration, source ratelimit.Source) {
+	switch source {
+	case ratelimit.SourceShare, ratelimit.SourceOpen:
+		if a.away {
+			a.share.undo(cost)
+			a.debt.add(t, -cost, a.share.rate)
+		}
+	default:
+		if t < a.settle {
+			a.share.undo(cost)
+		}
+		if !a.away && t <= matured+a.perish {
+			a.put(cost, matured)
+			a.gone -= cost
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package redisrate shares one ceiling among processes through Redis.
+package redisrate

@@ -1,0 +1,212 @@
+package redisrate
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// fleet is many processes and one store in virtual time. It drives the accounts
+// as Limiter does: same decisions, same calls, same patience.
+type fleet struct {
+	now    time.Duration
+	events events
+	seq    int
+	store  *model
+	conf   *config
+	rtt    time.Duration
+	peers  int
+	procs  []*proc
+
+	arrived  []time.Duration
+	admitted []time.Duration
+	blocked  int // requests that waited for a call
+}
+
+type proc struct {
+	account account
+	calling bool
+	waiting []time.Duration // arrivals that wait for the call
+	watched bool
+	gone    bool
+}
+
+type event struct {
+	at  time.Duration
+	seq int
+	do  func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+func newFleet(n int, r float64, burst int, rtt time.Duration) *fleet {
+	c := defaults()
+	c.limit = limit{rate: r, burst: burst}
+	c.law.trip = c.budget
+	f := &fleet{conf: &c, rtt: rtt, peers: n, now: time.Hour}
+	f.store = newModel(func() int64 { return f.now.Microseconds() })
+	for range n {
+		f.join()
+	}
+	return f
+}
+
+func (f *fleet) join() *proc {
+	p := &proc{account: newAccount(f.conf, f.peers)}
+	f.procs = append(f.procs, p)
+	return p
+}
+
+func (f *fleet) after(d time.Duration, do func()) {
+	f.seq++
+	heap.Push(&f.events, event{f.now + d, f.seq, do})
+}
+
+func (f *fleet) run(length time.Duration) {
+	end := f.now + length
+	for len(f.events) > 0 && f.events[0].at <= end {
+		e := heap.Pop(&f.events).(event)
+		f.now = e.at
+		e.do()
+	}
+	f.now = end
+}
+
+// offer lets p be asked perSec times a second while on says so.
+func (f *fleet) offer(p *proc, rnd *rand.Rand, perSec float64, on func(t time.Duration) bool) {
+	var next func()
+	next = func() {
+		if p.gone {
+			return
+		}
+		if on == nil || on(f.now) {
+			f.arrived = append(f.arrived, f.now)
+			f.take(p, f.now)
+		}
+		f.after(time.Duration(rnd.ExpFloat64()/perSec*float64(time.Second)), next)
+	}
+	f.after(time.Duration(rnd.ExpFloat64()/perSec*float64(time.Second)), next)
+}
+
+func (f *fleet) take(p *proc, arrived time.Duration) {
+	v := p.account.take(f.now, 1, 0)
+	if v.ok {
+		f.admitted = append(f.admitted, f.now)
+	}
+	if v.call {
+		if arrived == f.now {
+			f.blocked++
+		}
+		p.waiting = append(p.waiting, arrived)
+	}
+	if (v.call || p.account.due(f.now)) && !p.calling {
+		f.call(p)
+	}
+}
+
+func (f *fleet) call(p *proc) {
+	p.calling = true
+	need, least := len(p.waiting), min(1, len(p.waiting))
+	if need > 0 {
+		need = max(1, need-p.account.held)
+	}
+	sent := f.now
+	r := p.account.ask(f.now, need, least, 0)
+	r.key = "all"
+	f.after(f.rtt/2, func() {
+		rep, err := f.store.Lease(context.Background(), r)
+		wait := f.rtt / 2
+		if err != nil {
+			wait = f.conf.budget - f.rtt/2
+		}
+		f.after(wait, func() { f.answer(p, sent, r, rep, err) })
+	})
+	if len(p.waiting) > 0 {
+		f.after(f.conf.cold, func() { f.overdue(p, sent) })
+	}
+}
+
+func (f *fleet) answer(p *proc, sent time.Duration, r request, rep reply, err error) {
+	p.calling = false
+	if err == nil {
+		p.account.apply(f.now, sent, r, rep, f.peers)
+		f.watch(p)
+	} else {
+		p.account.fail(f.now, retryDelay(p.account.retries), f.peers)
+	}
+	f.retake(p)
+}
+
+func (f *fleet) overdue(p *proc, sent time.Duration) {
+	if p.calling && len(p.waiting) > 0 && f.now-sent >= f.conf.cold {
+		p.account.goAway(f.now, f.peers)
+		f.retake(p)
+	}
+}
+
+func (f *fleet) retake(p *proc) {
+	waiting := p.waiting
+	p.waiting = nil
+	for _, at := range waiting {
+		f.take(p, at)
+	}
+}
+
+func (f *fleet) watch(p *proc) {
+	if p.watched || p.account.held == 0 && p.account.credit == 0 {
+		return
+	}
+	p.watched = true
+	f.after(p.account.terms.tau, func() {
+		p.watched = false
+		if p.gone {
+			return
+		}
+		if p.account.lull(f.now) && p.account.due(f.now) && !p.calling {
+			f.call(p)
+		}
+		f.watch(p)
+	})
+}
+
+// ideal is what one bucket in memory lets through of the same arrivals.
+func (f *fleet) ideal() (n int) {
+	b, zero := rate.NewLimiter(rate.Limit(f.conf.limit.rate), f.conf.limit.burst), time.Unix(0, 0)
+	for _, at := range f.arrived {
+		if b.AllowN(zero.Add(at), 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// excess is the most that any window let through above burst + rate·length: the
+// deepest fall of a bucket that everything admitted is taken from.
+func excess(admitted []time.Duration, r float64, burst int) float64 {
+	admitted = slices.Sorted(slices.Values(admitted))
+	level, worst, last := float64(burst), 0.0, time.Duration(0)
+	for _, at := range admitted {
+		level = min(float64(burst), level+(at-last).Seconds()*r) - 1
+		last = at
+		worst = min(worst, level)
+	}
+	return -worst
+}

@@ -1,0 +1,119 @@
+-- One token bucket, shared by many processes. Amounts are whole micro-tokens and
+-- times are the server's microseconds, both exact in a double. An absent key is a
+-- full bucket, so expiry forgets nothing.
+--
+-- State: tokens last pause hold mult epoch version rate burst out cell cur prev
+local n = {}
+for i = 1, #ARGV do n[i] = tonumber(ARGV[i]) end
+local want, least, share, reserve, debit = n[1], n[2], n[3], n[4], n[5]
+local rate, burst, version, life, gone = n[6], n[7], n[8], n[9], n[10]
+local wait, cut, seen, late, touch = n[11], n[12], n[13], n[14], n[15]
+local ratetext = ARGV[6]
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+if late > 0 and now > late then -- it sat in a queue: its sender has given it up
+  return string.format('late %.0f', now)
+end
+
+local tokens, last, pause, hold, mult, epoch = burst * 1000000, now, 0, 0, 1000000, 0
+local out, cell, cur, prev = 0, now, 0, 0
+local write = touch == 1
+local held = redis.call('GET', KEYS[1])
+local was = held and { string.match(held,
+  '^(%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%S+) (%d+) (%-?%d+) (%d+) (%d+) (%d+)$') } or {}
+local oldrate, oldburst = rate, burst
+if was[13] and tonumber(was[8]) then
+  tokens, last, pause = tonumber(was[1]), tonumber(was[2]), tonumber(was[3])
+  hold, mult, epoch = tonumber(was[4]), tonumber(was[5]), tonumber(was[6])
+  oldrate, oldburst = tonumber(was[8]), tonumber(was[9])
+  out, cell, cur, prev = tonumber(was[10]), tonumber(was[11]), tonumber(was[12]), tonumber(was[13])
+  local stored = tonumber(was[7])
+  if stored > version then -- a newer configuration is in force
+    version, rate, ratetext, burst = stored, oldrate, was[8], oldburst
+  end
+end
+
+-- A clock that stepped back refills nothing; far back means another server's
+-- clock, and waiting for it to catch up would freeze the key.
+if last - now > 1000000 then
+  local step = last - now
+  last, write = now, true
+  pause, hold, cell = math.max(0, pause - step), math.max(0, hold - step), math.max(0, cell - step)
+end
+if now < last then now = last end
+
+-- The multiplier climbs 5 % of the full rate a second once hold is over.
+local function climb(x) -- the integral of the multiplier, x microseconds from hold
+  local m, top = mult / 1000000, (1000000 - mult) * 20
+  if x <= 0 then return m * x end
+  if x <= top then return m * x + x * x / 40000000 end
+  return m * top + top * top / 40000000 + (x - top)
+end
+local function factor()
+  return math.min(1000000, mult + math.floor(math.max(0, now - hold) / 20))
+end
+
+-- Slots handed out and not known to be spent count against the burst: a bucket
+-- that filled up beside them would let both through at once. None outlives life,
+-- so those of a process that died are forgotten after it.
+if life > 0 then
+  if now - cell >= 2 * life then
+    cell, cur, prev = now, 0, 0
+  elseif now - cell >= life then
+    cell, cur, prev = cell + life, 0, cur
+  end
+end
+out = math.max(0, math.min(out, cur + prev))
+
+-- No refill while paused: the pause must not end in a burst.
+-- The time of a part of a micro-token is kept, or slow buckets asked often lose it.
+local from, top = math.max(last, pause), math.max(0, oldburst - out) * 1000000
+if now > from then
+  local gain = (climb(now - hold) - climb(from - hold)) * oldrate
+  local whole = math.floor(gain + 0.001)
+  last = now
+  if tokens + whole < top then
+    last = now - math.floor(math.max(0, gain - whole) / (oldrate * factor() / 1000000))
+  end
+  tokens = math.max(tokens, math.min(tokens + whole, top))
+else
+  last = now
+end
+tokens = math.min(tokens, burst * 1000000)
+out = math.max(0, out - gone)
+
+if debit > 0 then -- spent elsewhere; never below empty
+  tokens, write = math.max(math.min(tokens, 0), tokens - debit), true
+elseif debit < 0 then
+  tokens, write = math.max(tokens, math.min((burst - out) * 1000000, tokens - debit)), true
+end
+
+if wait > 0 then
+  pause, write = math.max(pause, now + wait), true
+end
+if cut < 1000000 and now >= hold and (seen < 0 or seen == epoch) then
+  mult = math.max(100000, math.floor(factor() * cut / 1000000))
+  hold, epoch, write = now + math.max(1000000, wait), epoch + 1, true
+end
+
+local m = factor()
+local paused = math.max(0, pause - now)
+local speed = rate * m / 1000000
+local free = math.floor((tokens + reserve - paused * speed) / 1000000)
+local grant = math.min(want, free, math.max(share, math.floor(free / 2)))
+if grant < math.max(1, least) then grant = 0 end
+local before = tokens
+tokens = tokens - grant * 1000000
+if life > 0 then out, cur = out + grant, cur + grant end
+
+if grant > 0 or gone ~= 0 or write then
+  local full = (burst * 1000000 - tokens) / speed + paused
+  if m < 1000000 then full = math.max(full, math.max(0, hold - now) + (1000000 - mult) * 20) end
+  redis.call('SET', KEYS[1], string.format(
+    '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s %.0f %.0f %.0f %.0f %.0f',
+    tokens, last, pause, hold, mult, epoch, version, ratetext, burst, out, cell, cur, prev),
+    'PX', string.format('%.0f', math.ceil(full / 1000) + 1000))
+end
+return string.format('ok %.0f %.0f %s %.0f %.0f %.0f %.0f %.0f %.0f',
+  grant, before, ratetext, burst, m, paused, epoch, version, now)

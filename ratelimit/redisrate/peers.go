@@ -1,0 +1,41 @@
+package redisrate
+
+import (
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// peers knows how many processes share the ceiling. The count is the highest of
+// the last few beats: a store that lost its data must not make everybody believe
+// to be alone.
+type peers struct {
+	id   string
+	mu   sync.Mutex
+	seen [beatsKept]int
+	n    atomic.Int32
+}
+
+const (
+	beatEvery = 2 * time.Second
+	beatLife  = 6 * time.Second
+	beatsKept = 4
+)
+
+func newPeers() peers { return peers{id: rand.Text()} }
+
+// count returns the number of processes, this one included; 0 means not known yet.
+func (p *peers) count() int { return int(p.n.Load()) }
+
+func (p *peers) heard(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	copy(p.seen[1:], p.seen[:])
+	p.seen[0] = n
+	top := 0
+	for _, m := range p.seen {
+		top = max(top, m)
+	}
+	p.n.Store(int32(min(top, 1<<30)))
+}

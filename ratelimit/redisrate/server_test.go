@@ -1,0 +1,146 @@
+package redisrate
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// server is a redis-server of the test's own, on a private port of loopback.
+type server struct {
+	t    testing.TB
+	addr string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// startServer starts a server that dies with the test. On a machine without
+// redis-server the test is skipped, unless CI or HEADGATE_REQUIRE_REDIS says that
+// there must be one.
+func startServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") != "" || os.Getenv("HEADGATE_REQUIRE_REDIS") != "" {
+			t.Fatal("redis-server is not on the PATH: apt-get install redis-server")
+		}
+		t.Skip("no redis-server on the PATH")
+	}
+	s := &server{t: t, addr: freeAddr(t), args: args}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	for {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := ln.Addr().(*net.TCPAddr)
+		ln.Close()
+		if addr.Port < 55000 { // a cluster's bus port is 10000 above
+			return addr.String()
+		}
+	}
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.cmd = exec.Command("redis-server", append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+		"--logfile", filepath.Join(dir, "log"),
+	}, s.args...)...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.wait()
+}
+
+func (s *server) wait() {
+	s.t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, DialerRetries: 1})
+	defer c.Close()
+	eventually(s.t, 10*time.Second, "server answers", func() bool {
+		return c.Ping(context.Background()).Err() == nil
+	})
+}
+
+func (s *server) kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+func (s *server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *server) client(t testing.TB) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: s.addr})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// do runs a command that must work.
+func (s *server) do(args ...any) any {
+	s.t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer c.Close()
+	v, err := c.Do(context.Background(), args...).Result()
+	if err != nil {
+		s.t.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+// startCluster starts three primaries that share the slots.
+func startCluster(t testing.TB) []*server {
+	t.Helper()
+	var nodes []*server
+	var addrs []string
+	for i := range 3 {
+		n := startServer(t, "--cluster-enabled", "yes", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i),
+			"--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no")
+		nodes, addrs = append(nodes, n), append(addrs, n.addr)
+	}
+	out, err := exec.Command("redis-cli", append(append([]string{"--cluster", "create"}, addrs...),
+		"--cluster-yes")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("redis-cli --cluster create: %v\n%s", err, out)
+	}
+	for _, n := range nodes {
+		eventually(t, 20*time.Second, "cluster is up", func() bool {
+			return strings.Contains(fmt.Sprint(n.do("cluster", "info")), "cluster_state:ok")
+		})
+	}
+	return nodes
+}
+
+func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within %v: %s", within, what)
+}
