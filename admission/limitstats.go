@@ -26,18 +26,11 @@ func (g *Gate) limitStats(c *config) (all []LimitStats) {
 	for _, rt := range g.routes {
 		if rt.limit != nil {
 			limited = true
-			routes.Stats = sumOf(routes.Stats, ratelimit.StatsOf(rt.limit))
+			routes.Add(ratelimit.StatsOf(rt.limit))
 		}
 	}
 	if limited {
 		all = append(all, routes)
 	}
 	return all
-}
-
-func sumOf(a, b ratelimit.Stats) ratelimit.Stats {
-	return ratelimit.Stats{
-		Keys: a.Keys + b.Keys, Peak: a.Peak + b.Peak, MaxKeys: a.MaxKeys + b.MaxKeys,
-		Overflow: a.Overflow + b.Overflow, Shadowed: a.Shadowed + b.Shadowed,
-	}
 }

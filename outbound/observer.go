@@ -21,6 +21,7 @@ type Observer interface {
 // Event is one thing that happened. It holds nothing that came from the wire; Key
 // is what the Transport's own Key function returned.
 type Event struct {
+	Transport  string // Options.Name
 	Type       EventType
 	Key        ratelimit.Key
 	Kind       Kind          // Answered, Retried, Stopped: what the attempt came to
@@ -59,18 +60,21 @@ func (t EventType) String() string {
 }
 
 // watcher tells an observer, if there is one.
-type watcher struct{ observer Observer }
+type watcher struct {
+	observer  Observer
+	transport string
+}
 
 func (w watcher) on() bool { return w.observer != nil }
 
 func (w watcher) answered(key ratelimit.Key, v Verdict, took time.Duration) {
-	w.observer.Observe(Event{Type: Answered, Key: key, Kind: v.Kind, Took: took})
+	w.observer.Observe(Event{Transport: w.transport, Type: Answered, Key: key, Kind: v.Kind, Took: took})
 }
 
 func (w watcher) refused(key ratelimit.Key, err error) {
 	var r *Refusal
 	if w.observer != nil && errors.As(err, &r) {
-		w.observer.Observe(Event{Type: Refused, Key: key, Kind: LocalRefusal, Why: r.Why, Wait: r.Wait})
+		w.observer.Observe(Event{Transport: w.transport, Type: Refused, Key: key, Kind: LocalRefusal, Why: r.Why, Wait: r.Wait})
 	}
 }
 
@@ -80,19 +84,19 @@ func (w watcher) slowed(o *operation, v Verdict, cut, paused bool) {
 	}
 	s := o.stats(time.Now())
 	w.observer.Observe(Event{
-		Type: Slowed, Key: o.key, Kind: v.Kind,
+		Transport: w.transport, Type: Slowed, Key: o.key, Kind: v.Kind,
 		Wait: s.PauseLeft, Rate: s.Rate, Multiplier: s.Multiplier,
 	})
 }
 
 func (w watcher) retried(key ratelimit.Key, v Verdict, attempt int, delay time.Duration) {
 	if w.observer != nil {
-		w.observer.Observe(Event{Type: Retried, Key: key, Kind: v.Kind, Attempt: attempt, Wait: delay})
+		w.observer.Observe(Event{Transport: w.transport, Type: Retried, Key: key, Kind: v.Kind, Attempt: attempt, Wait: delay})
 	}
 }
 
 func (w watcher) stopped(key ratelimit.Key, v Verdict, attempt int, s Stop) {
 	if w.observer != nil {
-		w.observer.Observe(Event{Type: Stopped, Key: key, Kind: v.Kind, Attempt: attempt, Stop: s})
+		w.observer.Observe(Event{Transport: w.transport, Type: Stopped, Key: key, Kind: v.Kind, Attempt: attempt, Stop: s})
 	}
 }

@@ -123,7 +123,7 @@ func MustNew(o Options) *Transport {
 
 // stack builds the parts, the innermost first.
 func (o Options) stack(p *Pacer, retry RetryOptions) http.RoundTripper {
-	watch, classify := watcher{o.Observer}, judge(o.Classify)
+	watch, classify := watcher{o.Observer, o.Name}, judge(o.Classify)
 	var next http.RoundTripper = &sender{
 		base: o.Base, timeout: o.AttemptTimeout,
 		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),

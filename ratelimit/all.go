@@ -224,7 +224,7 @@ func (a *allOf) Adopts(prev Limiter) bool {
 // Stats implements [Counter]: the sum over the parts.
 func (a *allOf) Stats() (sum Stats) {
 	for _, l := range a.limits {
-		sum.add(StatsOf(l))
+		sum.Add(StatsOf(l))
 	}
 	return sum
 }

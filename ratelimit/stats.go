@@ -7,6 +7,8 @@ type Stats struct {
 	MaxKeys  int    // the bound on buckets
 	Overflow uint64 // decisions made by the bucket that newcomers share at the bound
 	Shadowed uint64 // requests a limit in shadow would have refused
+
+	Stores []StoreStats // of the limits shared through a store
 }
 
 // Counter is implemented by limiters that have Stats.
@@ -16,16 +18,22 @@ type Counter interface {
 
 // StatsOf returns the stats of l, or zeros when it has none.
 func StatsOf(l Limiter) Stats {
-	if c, ok := l.(Counter); ok {
-		return c.Stats()
+	switch l := l.(type) {
+	case Counter:
+		return l.Stats()
+	case Stored:
+		store := l.StoreStats()
+		return Stats{Keys: store.Keys, Stores: []StoreStats{store}}
 	}
 	return Stats{}
 }
 
-func (s *Stats) add(o Stats) {
+// Add makes s the sum of both.
+func (s *Stats) Add(o Stats) {
 	s.Keys += o.Keys
 	s.Peak += o.Peak
 	s.MaxKeys += o.MaxKeys
 	s.Overflow += o.Overflow
 	s.Shadowed += o.Shadowed
+	s.Stores = append(s.Stores, o.Stores...)
 }
