@@ -188,8 +188,8 @@ func TestBytesBoundWhoWaits(t *testing.T) {
 		t.Fatalf("an eighth: %v %v", v, fits.Reason)
 	}
 	d.left("b:a2 evicted, b:a1 evicted")
-	if n := d.core.Stats(d.now).WaitingBytes; n != 925 {
-		t.Fatalf("%d bytes wait", n)
+	if n := d.core.Stats(d.now).WaitingBytes; n != [priority.Count]int64{200, 600, 0, 125} {
+		t.Fatalf("%v bytes wait", n)
 	}
 }
 
