@@ -36,10 +36,13 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 	if t.Deadline.IsZero() {
 		t.Deadline, _ = ctx.Deadline()
 	}
-	v := visit{config: g.config.Load(), gate: g, now: time.Now(), Ticket: t}
+	v := g.arrive(nil)
+	v.Ticket = t
 	if !v.admit(ctx) {
 		v.refused()
-		return Permit{}, v.rejection()
+		rej := v.rejection()
+		v.leave()
+		return Permit{}, rej
 	}
-	return v.permit, nil
+	return Permit{pool: v.at, slot: v.slot, visit: v}, nil
 }

@@ -12,16 +12,12 @@ import (
 // back. It applies to every limit that the work was admitted by, and once: the
 // first call reports true, later ones change nothing and report false, as does one
 // after Release. A cost below zero counts as zero.
-func (p *Permit) Charge(cost int) bool {
-	if p.gate == nil || !p.pool.slots.Once(p.slot) {
+func (p Permit) Charge(cost int) bool {
+	if p.pool == nil || !p.pool.slots.Once(p.slot) {
 		return false
 	}
-	p.charge(cost)
+	p.visit.taken.adjust(time.Now(), cost)
 	return true
-}
-
-func (p *Permit) charge(cost int) {
-	p.taken.adjust(time.Now(), max(cost, 0)-p.taken.cost)
 }
 
 // Charge says what the request that ctx belongs to cost after all; see
@@ -30,11 +26,7 @@ func (p *Permit) charge(cost int) {
 // several gates it speaks to the innermost.
 func Charge(ctx context.Context, cost int) bool {
 	r, _ := ctx.Value(anyRequestKey{}).(*request)
-	if r == nil || !r.charged.CompareAndSwap(false, true) {
-		return false
-	}
-	r.permit.charge(cost)
-	return true
+	return r != nil && r.charge(cost)
 }
 
 // Visitor is what the gate knows of an admitted request.
@@ -53,9 +45,9 @@ func From(ctx context.Context) (Visitor, bool) {
 		return Visitor{}, false
 	}
 	at, _ := r.Deadline()
-	key := r.permit.taken.key
+	key := r.caller
 	return Visitor{
 		Caller: Caller{Key: key.ID, Space: key.Space, Plan: key.Plan, Verified: r.verified},
-		Level:  r.permit.level, Deadline: at, Waited: r.permit.slot.Waited,
+		Level:  r.level, Deadline: at, Waited: r.waited,
 	}, true
 }

@@ -9,21 +9,24 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// The limits that know the caller, in the order they are asked.
+// The limits, in the order they are asked.
 const (
-	byCaller = iota // Options.Rate or Options.Anonymous
-	byRoute         // the route's own
-	byQuota         // Options.Quota
-	limits          // how many there are
+	byAddress = iota // Options.Address, before the caller is known
+	byCaller         // Options.Rate or Options.Anonymous
+	byRoute          // the route's own
+	byQuota          // Options.Quota
+	limits           // how many there are
 )
 
 // receipts is what one visit took from its limits. A grant is taken apart: its key,
-// cost and time are those of the visit, so one copy of them serves all limits.
+// cost and time are those of the visit, so one copy of them serves all limits but
+// the one that does not know the caller yet.
 type receipts struct {
-	key  ratelimit.Key
-	cost int
-	at   time.Time
-	of   [limits]receipt
+	address string // whose key the address limit was asked with
+	key     ratelimit.Key
+	cost    int
+	at      time.Time
+	of      [limits]receipt
 }
 
 type receipt struct {
@@ -37,10 +40,17 @@ func (rs *receipts) keep(i int, g *ratelimit.Grant) {
 }
 
 func (rs *receipts) decision(i int) ratelimit.Decision {
-	r := &rs.of[i]
+	r, key, cost := &rs.of[i], rs.key, rs.cost
+	if i == byAddress {
+		key, cost = addressKey(rs.address), 1
+	}
 	return ratelimit.Decision{OK: true, Grant: ratelimit.Grant{
-		From: r.from, Key: rs.key, Cost: rs.cost, At: rs.at, Mark: r.mark, Parts: r.parts,
+		From: r.from, Key: key, Cost: cost, At: rs.at, Mark: r.mark, Parts: r.parts,
 	}}
+}
+
+func addressKey(address string) ratelimit.Key {
+	return ratelimit.Key{Space: spaceAddr, ID: address}
 }
 
 // undo returns what one limit granted.
@@ -51,11 +61,12 @@ func (rs *receipts) undo(now time.Time, i int) {
 	}
 }
 
-// adjust charges more, or gives some back, at every limit that granted.
-func (rs *receipts) adjust(now time.Time, by int) {
-	for i := range rs.of {
+// adjust puts another cost in place of the one that was taken, at every limit that
+// charged it. The address was charged for its visit, not for the work.
+func (rs *receipts) adjust(now time.Time, cost int) {
+	for i := byCaller; i < limits; i++ {
 		if rs.of[i].from != nil {
-			rs.decision(i).Adjust(now, by)
+			rs.decision(i).Adjust(now, max(cost, 0)-rs.cost)
 		}
 	}
 }
@@ -75,7 +86,7 @@ type verdict struct {
 // withinRate asks every limit that applies, all or nothing: a refusal returns what
 // the others had granted and carries the longest wait of those that refused.
 func (v *visit) withinRate(ctx context.Context) bool {
-	rs := &v.permit.taken
+	rs := &v.taken
 	rs.key, rs.cost, rs.at = v.Caller.limitKey(), max(v.Cost, 1), v.now
 	if v.free {
 		return true
@@ -96,7 +107,7 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 	if l == nil || l == ratelimit.Unlimited {
 		return
 	}
-	rs := &v.permit.taken
+	rs := &v.taken
 	d := l.Take(ctx, v.now, rs.key, rs.cost, 0)
 	if d.OK && d.Grant.From != nil {
 		rs.keep(i, &d.Grant)
@@ -107,8 +118,8 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 // heard keeps the answer that tells the caller most: a refusal rather than a
 // grant, the longest of several refusals, the scarcest of several grants.
 func (v *visit) heard(l ratelimit.Limiter, d *ratelimit.Decision) {
-	if d.Shadow != "" && v.permit.shadow == shed.Admitted {
-		v.permit.shadow = shed.RateLimited
+	if d.Shadow != "" && v.shadow == shed.Admitted {
+		v.shadow = shed.RateLimited
 	}
 	known := &v.limit
 	if known.by != nil {
@@ -127,17 +138,15 @@ func (v *visit) heard(l ratelimit.Limiter, d *ratelimit.Decision) {
 
 // settle refuses if any limit did, unless they are in shadow.
 func (v *visit) settle() bool {
-	v.permit.source = v.limit.source
 	if v.limit.by == nil || v.limit.ok {
 		return true
 	}
 	for i := range limits {
-		v.permit.taken.undo(v.now, i)
+		v.taken.undo(v.now, i)
 	}
-	v.address.Undo(v.now)
 	reason := v.limit.refusal()
 	if v.Shadow&ShadowRate != 0 {
-		v.permit.shadow, v.limit = reason, verdict{}
+		v.shadow, v.limit = reason, verdict{}
 		return true
 	}
 	if reason != shed.Never {
@@ -160,18 +169,14 @@ func (d *verdict) refusal() shed.Reason {
 // or asked for the impossible. A token of the rate stays spent: attempts count.
 func (v *visit) unspent() {
 	if v.reason != shed.ClientGone && v.reason != shed.Hopeless {
-		v.permit.taken.undo(v.now, byQuota)
+		v.taken.undo(v.now, byQuota)
 	}
 }
 
 // withinAddress asks the limit that comes before the caller is known.
-func (v *visit) withinAddress(ctx context.Context, address string) bool {
-	v.permit.taken.key = ratelimit.Key{Space: spaceAddr, ID: address}
-	v.address = v.Address.Take(ctx, v.now, v.permit.taken.key, 1, 0)
-	if !v.address.OK {
-		v.Caller = Caller{Key: address, Space: spaceAddr}
-	}
-	v.heard(v.Address, &v.address)
+func (v *visit) withinAddress(ctx context.Context) bool {
+	v.taken.key, v.taken.cost, v.taken.at = addressKey(v.taken.address), 1, v.now
+	v.ask(ctx, byAddress, v.Address)
 	return v.settle()
 }
 
@@ -179,6 +184,6 @@ func (v *visit) withinAddress(ctx context.Context, address string) bool {
 // nearest exhaustion. Limits in shadow are not told: nobody enforces them.
 func (v *visit) advertise(h http.Header) {
 	if v.Headers != 0 && v.limit.by != nil {
-		v.Headers.write(h, v.limit.by.Policy(v.permit.taken.key), v.limit.left, v.limit.reset)
+		v.Headers.write(h, v.limit.by.Policy(v.taken.key), v.limit.left, v.limit.reset)
 	}
 }

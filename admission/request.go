@@ -4,29 +4,39 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
 // request is all the gate keeps of one admitted request, in one allocation: its
-// permit, its context, and its ResponseWriter. It is the context the handler sees.
+// context, its ResponseWriter, and what stays true of it after its end. It is the
+// context the handler sees.
 type request struct {
 	context.Context // the request's own
 	response
-	permit   Permit
+	gate     *Gate
+	caller   ratelimit.Key
+	waited   time.Duration
+	deadline time.Time // zero: none beyond the request's own
+	level    priority.Level
 	verified bool // something vouches for the caller
 
-	deadline time.Time // zero: none beyond the request's own
-	mu       sync.Mutex
-	timed    context.Context // made by the first Done; nil: not yet
-	cancel   context.CancelFunc
-
-	charged   atomic.Bool   // Charge was called
 	streaming bool          // left its slot
 	held      time.Duration // until then
+
+	mu      sync.Mutex
+	visit   *visit // nil: over
+	charged bool
+	timer   *timer // made by the first Done; nil: not yet
+}
+
+// timer is the context that ends at the deadline.
+type timer struct {
+	context.Context
+	cancel context.CancelFunc
 }
 
 // requestKey asks a context for the request that this gate admitted.
@@ -45,14 +55,14 @@ func (r *request) Deadline() (time.Time, bool) {
 
 // Done makes the timer when somebody asks for it first: most handlers never do,
 // and a timer costs more than the rest of the gate.
-func (r *request) Done() <-chan struct{} { return r.timer().Done() }
+func (r *request) Done() <-chan struct{} { return r.timed().Done() }
 
 // Err is that of the timer, where there is one, else what it would be.
 func (r *request) Err() error {
 	if r.deadline.IsZero() || time.Until(r.deadline) > 0 {
 		return r.Context.Err()
 	}
-	return r.timer().Err()
+	return r.timed().Err()
 }
 
 // Value knows the request itself and its level. Everything else is the timer's to
@@ -61,59 +71,73 @@ func (r *request) Err() error {
 func (r *request) Value(key any) any {
 	switch k := key.(type) {
 	case requestKey:
-		if k.gate == r.permit.gate {
+		if k.gate == r.gate {
 			return r
 		}
 	case anyRequestKey:
 		return r
 	}
 	if key == priority.Key() {
-		return r.permit.level
+		return r.level
 	}
 	return r.made().Value(key)
 }
 
-// made returns the timer's context if it was made, else the request's own.
+// made returns the timer if it was made, else the request's own context.
 func (r *request) made() context.Context {
 	if r.deadline.IsZero() {
 		return r.Context
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.timed == nil {
+	if r.timer == nil {
 		return r.Context
 	}
-	return r.timed
+	return r.timer
 }
 
-func (r *request) timer() context.Context {
+// timed returns the timer, made if need be. One made after the end of the request
+// is not cancelled here: it ends with the request's own context, or in time.
+func (r *request) timed() context.Context {
 	if r.deadline.IsZero() {
 		return r.Context
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.timed == nil {
-		r.timed, r.cancel = context.WithDeadline(r.Context, r.deadline)
+	if r.timer == nil {
+		ctx, cancel := context.WithDeadline(r.Context, r.deadline)
+		r.timer = &timer{ctx, cancel}
 	}
-	return r.timed
+	return r.timer
+}
+
+// charge adjusts what the request was charged, once and before its end.
+func (r *request) charge(cost int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.visit == nil || r.charged {
+		return false
+	}
+	r.charged = true
+	r.visit.taken.adjust(time.Now(), cost)
+	return true
 }
 
 // finish accounts for the end of the handler. returned is false when it panicked
 // or left through runtime.Goexit; the panic is not touched.
 func (r *request) finish(returned bool) {
 	outcome := r.outcome(returned)
-	if !r.deadline.IsZero() {
-		r.mu.Lock()
-		cancel := r.cancel
-		r.mu.Unlock()
-		if cancel != nil {
-			cancel()
-		}
+	r.mu.Lock()
+	v, t := r.visit, r.timer
+	r.visit = nil
+	r.mu.Unlock()
+	if t != nil {
+		t.cancel()
 	}
 	if !r.streaming {
-		r.held, _ = r.permit.pool.slots.Release(r.permit.slot, outcome)
+		r.held, _ = v.at.slots.Release(v.slot, outcome)
 	}
-	r.permit.ended(outcome, r.held, r.streaming)
+	v.ended(outcome, r.held, r.streaming)
 }
 
 // outcome says what the request tells about capacity.
@@ -147,9 +171,10 @@ func outcomeOf(status int) shed.Outcome {
 
 // leaveSlot gives the slot of a stream back; the stream stays under its own cap.
 func (r *request) leaveSlot() {
-	if r.permit.route == nil || r.permit.route.streams == 0 || r.streaming {
-		return
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v := r.visit; v != nil && v.route.streams > 0 && !r.streaming {
+		r.streaming = true
+		r.held, _ = v.at.slots.Release(v.slot, shed.Ignored)
 	}
-	r.streaming = true
-	r.held, _ = r.permit.pool.slots.Release(r.permit.slot, shed.Ignored)
 }

@@ -22,10 +22,11 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request, rt *route, next htt
 		next.ServeHTTP(w, r)
 		return
 	}
-	v := visit{config: g.config.Load(), gate: g, route: rt, now: time.Now()}
+	v := g.arrive(rt)
 	if !v.read(r) || !v.admit(r.Context()) {
 		v.refused()
 		v.answer(w, r)
+		v.leave()
 		return
 	}
 	v.run(w, r, next)
@@ -85,7 +86,8 @@ func (v *visit) answerable(r *http.Request) time.Duration {
 func (v *visit) identify(r *http.Request) bool {
 	ctx := r.Context()
 	if v.Address != ratelimit.Unlimited && !v.free {
-		if !v.withinAddress(ctx, v.addresses.Key(r)) {
+		v.taken.address = v.addresses.Key(r)
+		if !v.withinAddress(ctx) {
 			return false
 		}
 	}
@@ -102,7 +104,7 @@ func (v *visit) identify(r *http.Request) bool {
 
 // unidentified refuses as the identify step says.
 func (v *visit) unidentified(err error) bool {
-	v.address.Undo(v.now)
+	v.taken.undo(v.now, byAddress)
 	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() {
 		v.retryAfter, v.limit.policy = rej.RetryAfter, rej.Policy
 		return v.refuse(rej.Reason)
@@ -140,8 +142,10 @@ func preflight(r *http.Request) bool {
 // run serves an admitted request. The deferred finish sees a panic without
 // touching it.
 func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	req := &request{Context: r.Context(), permit: v.permit, verified: v.Caller.Verified}
-	req.ResponseWriter = w
+	req := &request{
+		Context: r.Context(), response: response{ResponseWriter: w}, gate: v.gate, visit: v,
+		caller: v.taken.key, verified: v.Caller.Verified, level: v.Level, waited: v.slot.Waited,
+	}
 	if ctx, ok := r.Context().Deadline(); !ok || v.Deadline.Before(ctx) {
 		req.deadline = v.Deadline
 	}

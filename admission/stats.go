@@ -93,7 +93,7 @@ func (t *tally) read(s *Stats) {
 
 func (t *tally) admitted(v *visit) {
 	t.visits[v.Level.Index()][shed.Admitted].Add(1)
-	if v.permit.shadow != shed.Admitted {
-		t.shadowed[v.Level.Index()][v.permit.shadow].Add(1)
+	if v.shadow != shed.Admitted {
+		t.shadowed[v.Level.Index()][v.shadow].Add(1)
 	}
 }

@@ -2,14 +2,16 @@ package admission
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/headgate-go/headgate/queue"
-	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
-// visit is one pass through the gate: what is asked, and what came of it.
+// visit is one pass through the gate: what is asked, what came of it, and what has
+// to be given back. It lives from the arrival to the refusal or the release, and is
+// used again after that: it is too large to be copied from hand to hand.
 type visit struct {
 	*config
 	gate  *Gate
@@ -18,18 +20,35 @@ type visit struct {
 	Ticket
 	free bool // takes no token: a CORS preflight
 
-	permit     Permit
-	address    ratelimit.Decision // of Options.Address
-	limit      verdict            // of the limit that refused, or the one nearest exhaustion
+	taken  receipts
+	shares *tenantShares // nil: not counted under a cap of the caller's own
+	limit  verdict       // of the limit that refused, or the one nearest exhaustion
+	shadow shed.Reason   // what shadow mode let through; else Admitted
+
+	at         *pool // whose slot it takes
+	slot       queue.Grant
 	reason     shed.Reason
 	retryAfter time.Duration // 0: not to be told
+}
+
+var visits = sync.Pool{New: func() any { return new(visit) }}
+
+// arrive starts a visit. It ends with leave.
+func (g *Gate) arrive(rt *route) *visit {
+	v := visits.Get().(*visit)
+	v.config, v.gate, v.route, v.now = g.config.Load(), g, rt, time.Now()
+	return v
+}
+
+func (v *visit) leave() {
+	*v = visit{}
+	visits.Put(v)
 }
 
 // admit takes the steps in the order of the contract: a rate is asked before
 // capacity, so that a caller over its own rate hears 429 however full the house
 // is, and a slot is asked for last, since only a slot makes anybody wait.
 func (v *visit) admit(ctx context.Context) bool {
-	v.permit.gate, v.permit.route, v.permit.level = v.gate, v.route, v.Level
 	if v.open() && v.withinRate(ctx) && v.withinCapacity(ctx) {
 		v.gate.tally.admitted(v)
 		return true
@@ -61,7 +80,7 @@ func (v *visit) withinCapacity(ctx context.Context) bool {
 	if p == nil {
 		p = v.pool
 	}
-	v.permit.pool = p
+	v.at = p
 	if v.withinCaps() && v.takeSlot(ctx, p) {
 		return true
 	}
@@ -76,15 +95,15 @@ func (v *visit) withinCaps() bool {
 	if v.route != nil && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
 		return false
 	}
-	if v.shares == nil {
+	if v.config.shares == nil {
 		return true
 	}
 	key, most := v.Caller.limitKey(), v.share()
 	if most > 0 {
-		v.permit.shares, v.permit.taken.key = v.shares, key
+		v.shares, v.taken.key = v.config.shares, key
 		if !v.shares.enter(key, most, shadow) && !v.over(shed.TenantCap) {
-			v.permit.shares = nil
-			v.permit.leaveCaps()
+			v.shares = nil
+			v.leaveCaps()
 			return false
 		}
 	}
@@ -96,8 +115,8 @@ func (v *visit) over(r shed.Reason) bool {
 	if v.Shadow&ShadowCapacity == 0 {
 		return v.refuse(r)
 	}
-	if v.permit.shadow == shed.Admitted {
-		v.permit.shadow = r
+	if v.shadow == shed.Admitted {
+		v.shadow = r
 	}
 	return true
 }
@@ -109,10 +128,10 @@ func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
 	}
 	slot, err := p.slots.Acquire(ctx, v.now, t)
 	if err != nil {
-		v.permit.leaveCaps()
+		v.leaveCaps()
 		return v.refuse(err.(shed.Reason))
 	}
-	v.permit.slot = slot
+	v.slot = slot
 	return true
 }
 
@@ -123,24 +142,50 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 		v.over(err.(shed.Reason))
 		slot = p.slots.Force(v.now, t)
 	}
-	v.permit.slot = slot
+	v.slot = slot
 	return true
 }
 
-// event describes a refused visit.
-func (v *visit) event() Event {
-	return Event{
-		Gate: v.Name, Pool: v.permit.poolName(), Level: v.Level, Reason: v.reason,
-		Source: v.limit.source, RetryAfter: v.retryAfter,
-	}
-}
-
-// refused accounts for a refusal: counted, and told to the observer.
+// refused ends a visit without a slot: counted, told to the observer, and over.
 func (v *visit) refused() {
 	v.gate.tally.visits[v.Level.Index()][v.reason].Add(1)
 	v.gate.limited.note(v.now, v.reason, v.Caller)
 	if v.Observer != nil {
-		v.Observer.Observe(v.event())
+		e := v.event()
+		e.Reason, e.RetryAfter = v.reason, v.retryAfter
+		v.Observer.Observe(e)
+	}
+}
+
+// ended accounts for the end of admitted work whose slot is already back.
+func (v *visit) ended(o shed.Outcome, served time.Duration, streamed bool) {
+	v.leaveCaps()
+	if v.Observer != nil {
+		e := v.event()
+		e.Outcome, e.Served, e.Streamed, e.Waited = o, served, streamed, v.slot.Waited
+		v.Observer.Observe(e)
+	}
+	if v.gate.draining.Load() {
+		v.gate.notifyIdle()
+	}
+	v.leave()
+}
+
+func (v *visit) event() Event {
+	e := Event{Gate: v.Name, Level: v.Level, Shadow: v.shadow, Source: v.limit.source}
+	if v.at != nil {
+		e.Pool = v.at.name
+	}
+	return e
+}
+
+// leaveCaps takes the work off its route's and its caller's counts.
+func (v *visit) leaveCaps() {
+	if v.route != nil {
+		v.route.leave()
+	}
+	if v.shares != nil {
+		v.shares.leave(v.taken.key)
 	}
 }
 
