@@ -6,7 +6,7 @@ import (
 )
 
 // shard is a part of the table: buckets in one flat array without pointers, found
-// by linear probing, behind one lock. Arrays are small (some 60 KB in a full table
+// by linear probing, behind one lock. Arrays are small (some 80 KB in a full table
 // of the default size), so that growing or cleaning one is a step of microseconds
 // and needs no background work.
 type shard struct {
@@ -17,8 +17,8 @@ type shard struct {
 	_      [16]byte // a cache line per shard
 }
 
-// slot is a bucket and the hash of its key, whose low bit is always set: zero is
-// an empty slot.
+// slot is a bucket and the hash of its key, together a cache line. The low bit of a
+// hash is always set: zero is an empty slot.
 type slot struct {
 	key hash
 	bucket
@@ -60,10 +60,10 @@ func (s *shard) after(i int) int {
 
 // addLocked enters the bucket of a key that is not there.
 func (s *shard) addLocked(key hash, b bucket) {
-	// Four fifths full at most: probes stay short, and after growing by a quarter
-	// a key still costs under 90 bytes.
+	// Four fifths full at most: probes stay short, and after growing by an eighth
+	// a key still costs 90 bytes.
 	if s.used+s.used/4+1 >= len(s.slots) {
-		s.resizeLocked(max(minSlots, len(s.slots)+len(s.slots)/4))
+		s.resizeLocked(max(minSlots, len(s.slots)+len(s.slots)/8+1))
 	}
 	s.placeLocked(slot{key, b})
 	s.used++
@@ -121,7 +121,7 @@ func (s *shard) compactLocked(kept int) {
 	if kept == 0 {
 		return
 	}
-	s.slots = make([]slot, max(minSlots, kept+kept/2))
+	s.slots = make([]slot, max(minSlots, kept+kept/3+2))
 	for i := range old {
 		if old[i].key[0]&1 != 0 {
 			s.placeLocked(old[i])

@@ -79,7 +79,7 @@ func (t *table) take(key hash, want *terms, q ask, d *Decision) {
 		s.mu.Unlock()
 		return
 	}
-	b := want.newcomer(max(q.now, s.forgot))
+	b := want.newcomer(q.now)
 	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
 	if d.OK && !t.addLocked(s, key, b) {
 		t.spill(want, q, d)
@@ -91,14 +91,14 @@ func (t *table) take(key hash, want *terms, q ask, d *Decision) {
 func (t *table) peek(key hash, want *terms, q ask, d *Decision) {
 	s := t.shard(key)
 	s.mu.Lock()
-	b, forgot := bucket{}, s.forgot
+	var b bucket
 	known := s.findLocked(key)
 	if known != nil {
 		b = *known
 	}
 	s.mu.Unlock()
 	if known == nil {
-		b = want.newcomer(max(q.now, forgot))
+		b = want.newcomer(q.now)
 	}
 	t.book.settle(&b, want, q.now)
 	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
@@ -124,6 +124,9 @@ func (t *table) addLocked(s *shard, key hash, b bucket) bool {
 	for peak := t.peak.Load(); n > peak && !t.peak.CompareAndSwap(peak, n); {
 		peak = t.peak.Load()
 	}
+	// A clock that has gone back since buckets were forgotten must not earn again
+	// the time that filled them.
+	b.last = max(b.last, s.forgot)
 	s.addLocked(key, b)
 	return true
 }
@@ -152,7 +155,7 @@ func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
 	if n > 0 {
 		return // forgotten, so full: nothing is owed to it
 	}
-	b := want.newcomer(max(now, s.forgot))
+	b := want.newcomer(now)
 	change(&b)
 	if !t.addLocked(s, key, b) {
 		want.withSpare(now, change)
@@ -185,6 +188,9 @@ func (t *table) sweep(now int64) {
 	pause = pause/int64(len(t.shards)) + 1
 	steps := min(max((now-due)/pause+1, 1), sweepSteps, int64(len(t.shards)))
 	t.sweepDue.Store(now + pause)
+	if t.sweepNext == 0 {
+		t.book.rest(now)
+	}
 	for range steps {
 		s := &t.shards[t.sweepNext]
 		t.sweepNext = (t.sweepNext + 1) % len(t.shards)

@@ -37,11 +37,10 @@ func (t *terms) newcomer(now int64) bucket {
 		return bucket{tokens: t.burst, last: now, terms: t.index}
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.restLocked(now)
 	b := t.spare
-	b.until, b.moves = 0, 0
-	b.last = max(b.last, now)
+	t.mu.Unlock()
+	b.until, b.given, b.moves, b.grants = 0, 0, 0, 0
+	b.refill(&t.pace, now)
 	return b
 }
 
@@ -54,9 +53,17 @@ func (t *terms) withSpare(now int64, f func(*bucket)) {
 	f(&t.spare)
 }
 
-func (t *terms) restLocked(now int64) {
-	t.spare.refill(&t.pace, now)
-	t.atRest.Store(t.spare.full(&t.pace, now))
+// rest notes whether the spare bucket is full again.
+func (t *terms) rest(now int64) {
+	if t.atRest.Load() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.spare.full(&t.pace, now) {
+		t.spare.refill(&t.pace, now)
+		t.atRest.Store(true)
+	}
 }
 
 // join puts b under terms t, balance kept, at the instant it was brought up to.
@@ -81,6 +88,13 @@ type termsBook struct {
 }
 
 func (k *termsBook) at(index uint32) *terms { return (*k.all.Load())[index] }
+
+// rest notes which spare buckets are full again.
+func (k *termsBook) rest(now int64) {
+	for _, t := range *k.all.Load() {
+		t.rest(now)
+	}
+}
 
 // addLocked enters terms for p, with the spare bucket full at now.
 func (k *termsBook) addLocked(p pace, now int64) *terms {
@@ -108,7 +122,7 @@ func (k *termsBook) replaceLocked(old *terms, p pace, now int64) *terms {
 	old.mu.Unlock()
 	t.spare.join(old, t)
 	t.since = max(now, t.spare.last)
-	t.restLocked(now)
+	t.atRest.Store(t.spare.full(&p, now))
 	old.next.Store(t)
 	return t
 }
