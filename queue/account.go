@@ -16,14 +16,14 @@ func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Dura
 	if i == priority.Count-1 {
 		c.critical++
 	}
-	c.refill(now)
+	c.refill(now, false)
 	c.comeback.Admitted(now, w.Level)
 }
 
-// refill keeps since when somebody would have to wait; a slot that came free
-// starts the clock anew.
-func (c *Core) refill(now time.Time) {
-	if c.full = !c.othersFree(); c.full {
+// refill keeps since when somebody would have to wait with nothing coming free.
+func (c *Core) refill(now time.Time, freed bool) {
+	was := c.full
+	if c.full = !c.othersFree(); c.full && (freed || !was) {
 		c.since = now
 	}
 }

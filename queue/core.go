@@ -163,7 +163,7 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 		c.critical--
 	}
 	c.table.release(g)
-	c.refill(now)
+	c.refill(now, true)
 	step := c.law.Done(now, c.load(), sample)
 	c.moved(step)
 	return step
@@ -215,7 +215,7 @@ func (c *Core) Update(now time.Time, config Config) error {
 	}
 	c.config = config
 	c.limit = c.law.Limit()
-	c.refill(now)
+	c.refill(now, false)
 	c.note(now)
 	return nil
 }
