@@ -13,8 +13,8 @@ const MaxLimits = 6
 
 // All returns a limiter that admits what every one of its parts admits: all are
 // charged or none is. Parts that are themselves made by All are taken apart first;
-// none at all is [Unlimited]. More than [MaxLimits], and nil, are errors from
-// Validate.
+// none at all is [Unlimited]. More than [MaxLimits], nil, and two parts of one name
+// are errors from Validate: a client is told by name which limit it met.
 //
 // Parts are asked in order: put the narrowest first and a limit shared by everybody
 // last, so that a caller refused by its own never touches the others' tokens, not
@@ -175,27 +175,32 @@ func (a *allOf) AppendPolicies(dst []Policy, key Key) []Policy {
 	return dst
 }
 
-// PlanOf implements [Planner]: what the first part that knows plans says.
+// PlanOf implements [Planner]: what the part that [PlannerOf] finds says.
 func (a *allOf) PlanOf(key Key) Plan {
-	for _, l := range a.limits {
-		if p, ok := l.(Planner); ok {
-			return p.PlanOf(key)
-		}
+	if p := PlannerOf(a); p != nil {
+		return p.PlanOf(key)
 	}
 	return Plan{}
 }
 
 // Validate implements [Limiter].
 func (a *allOf) Validate() error {
+	if a.err != nil {
+		return a.err
+	}
 	for _, l := range a.limits {
-		if a.err != nil {
-			break
-		}
 		if err := l.Validate(); err != nil {
 			return err
 		}
 	}
-	return a.err
+	names := map[string]bool{}
+	for _, p := range a.AppendPolicies(nil, Key{}) {
+		if names[p.Name] {
+			return fmt.Errorf("ratelimit: All: two limits are named %q", p.Name)
+		}
+		names[p.Name] = true
+	}
+	return nil
 }
 
 // Own implements [Owner]: each part keeps the balances of the first part of prev

@@ -36,13 +36,6 @@ const (
 // Unset reports whether the plan says nothing about the rate.
 func (p Plan) Unset() bool { return p.Allow == Metered && p.Rate == 0 && p.Burst == 0 }
 
-// Planner is implemented by limiters that know plans.
-type Planner interface {
-	// PlanOf returns the plan in force for key: the one it names, with the
-	// fallback's numbers where it leaves them unset, or the fallback.
-	PlanOf(key Key) Plan
-}
-
 // Tiers returns a limiter like [PerKey] whose numbers depend on Key.Plan. Keys
 // whose plan is unknown or unset get the fallback, which must be set. The table is
 // copied. A key that changes plan keeps its balance, as much as the new burst
