@@ -4,42 +4,50 @@ import "time"
 
 const (
 	shortestWindow = 100 * time.Millisecond
-	longestWindow  = time.Second
-	enoughSamples  = 30
+	longWindow     = time.Second     // may close with few samples
+	longestWindow  = 8 * time.Second // closes with any
+	fewSamples     = 5
 )
 
 // throughput is the law behind [Throughput].
 type throughput struct {
-	origin  time.Time
-	changed time.Duration // when the limit last moved
-	win     window
-	climb   climb
+	origin time.Time
+	win    window
+	climb  climb
+	brake  brake
+	limit  int // in force: the climb's, or less while the brake is on
 }
 
 func newThroughput(b bounds, promise time.Duration) *throughput {
-	return &throughput{climb: newClimb(b, promise)}
+	return &throughput{climb: newClimb(b, promise), limit: b.initial}
 }
 
-func (l *throughput) Limit() int { return l.climb.limit }
+func (l *throughput) Limit() int { return l.limit }
 
+// Note takes a change of load.
 func (l *throughput) Note(now time.Time, load Load) Step {
 	t := l.offset(now)
-	l.win.advance(t, l.climb.limit)
+	l.win.advance(t, l.limit)
 	l.win.load = load
 	return l.decide(t)
 }
 
+// Done takes one finished piece of work.
 func (l *throughput) Done(now time.Time, load Load, s Sample) Step {
 	t := l.offset(now)
-	l.win.advance(t, l.climb.limit)
+	l.win.advance(t, l.limit)
 	l.win.load = load
-	if t > l.win.open && s.Admitted.Sub(l.origin) >= l.changed {
-		l.win.count(s)
+	if s.Outcome == Served || s.Outcome == TimedOut {
+		l.brake.end(t)
+		if t > l.win.open {
+			l.win.count(now, s)
+		}
 	}
 	return l.decide(t)
 }
 
-// offset turns now into a duration since the first event.
+// offset turns now into a duration since the first event. Time that runs backwards
+// stands still.
 func (l *throughput) offset(now time.Time) time.Duration {
 	if l.origin.IsZero() {
 		l.origin = now
@@ -47,22 +55,55 @@ func (l *throughput) offset(now time.Time) time.Duration {
 	return max(now.Sub(l.origin), l.win.last)
 }
 
-// decide closes the window when it says enough, and takes a step.
+// decide closes the window when it says enough, or brakes when that would be too
+// late, and says what that did to the limit.
 func (l *throughput) decide(t time.Duration) Step {
-	length := t - l.win.open
-	if length < shortestWindow {
+	before, cause := l.limit, CauseNone
+	if l.closes(t - l.win.open) {
+		cause = l.close(t)
+	} else if l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
+		l.climb.trial = trial{}
+		l.win.restart(t)
+	}
+	l.limit = l.climb.limit
+	if l.brake.on {
+		l.limit = max(min(l.limit, l.brake.limit), l.climb.min)
+	}
+	if l.limit == before {
 		return Step{}
 	}
-	if length < longestWindow && (l.win.served < enoughSamples || length < l.climb.latency) {
-		return Step{}
+	if cause == CauseNone {
+		cause = CauseUndo
+		if l.limit < before {
+			cause = CauseLatency
+		}
 	}
+	return Step{Limit: l.limit, Cause: cause}
+}
+
+// closes reports whether a window of this length says enough: the samples that the
+// climb needs over at least one latency; or a long time with a few of them, unless
+// a trial hangs on it; or a very long time.
+func (l *throughput) closes(length time.Duration) bool {
+	c := &l.climb
+	if length < shortestWindow && (c.trial.kind != CauseGrow || length < shortestWindow/2) {
+		return false
+	}
+	n := l.win.served + l.win.timedOut
+	return n >= leastSamples && c.tells(n, float64(l.win.served)/length.Seconds()) ||
+		length >= longWindow && n >= fewSamples && c.trial.kind == CauseNone ||
+		length >= min(max(longWindow, 2*c.latency), longestWindow)
+}
+
+// close takes the step that the window gives rise to, and opens the next.
+func (l *throughput) close(t time.Duration) Cause {
 	before := l.climb.limit
-	cause := l.climb.step(l.win.read())
+	r := l.win.read()
+	r.braked, l.brake.on = l.brake.on, false
+	cause := l.climb.step(t, r)
 	l.win.restart(t)
-	if l.climb.limit == before {
-		return Step{}
+	if l.climb.limit != before {
+		l.win.open = t + min(l.climb.latency, longWindow)
 	}
-	l.changed = t
-	l.win.open = t + min(l.climb.latency, longestWindow)
-	return Step{Limit: l.climb.limit, Cause: cause}
+	return cause
 }

@@ -5,69 +5,298 @@ import (
 	"time"
 )
 
-// climb is the search for the limit: what it was, what was tried, what came of it.
+// climb is the search for the limit: what it is, what is being tried, and what is
+// known so far. Its step is pure: nothing but the reading and the time decides.
 type climb struct {
 	bounds
-	promise time.Duration
-	limit   int
-	latency time.Duration // of the last window
-	base    reading       // before the trial under way; zero: none
-	from    int           // limit before the trial; 0: no trial
+	promise  time.Duration
+	limit    int
+	latency  time.Duration // of the latest window in which work ended
+	low      time.Duration // lowest latency, raised where less concurrency proved no faster
+	service  time.Duration // latency below which nothing queues in this overload; 0: not known
+	flow     float64       // ended per second, lately
+	capacity float64       // served per second in this overload; 0: not known
+	budget   time.Duration // how long work may be in flight; 0: no deadline is known
+	previous reading
+	trial    trial
+	more     pace // trials upwards
+	less     pace // trials downwards
 }
+
+// trial is a change of the limit under test.
+type trial struct {
+	kind Cause // CauseNone: no trial is on
+	from int
+	base reading
+}
+
+// pace says how bold the next trial in one direction is and when it may be.
+type pace struct {
+	first  float64 // the boldest step, as a logarithm
+	least  float64 // the smallest
+	stride float64 // the next one
+	wait   time.Duration
+	after  time.Duration
+}
+
+const (
+	binds      = 0.3  // share of a window that makes the limit what holds work back
+	worthwhile = 0.5  // elasticity above which concurrency buys throughput
+	tolerance  = 0.05 // change of throughput that is no change
+	headroom   = 1.15 // slots held over those that the capacity needs
+	safety     = 1.5  // of a deadline over the latency that may use it up
+	newRegime  = 0.25 // change of throughput, as a logarithm, that voids what is known
+	memory     = 60   // samples that a mean goes back
+	shortWait  = time.Second
+	longWait   = 8 * time.Second
+
+	leastSamples = 20
+)
 
 func newClimb(b bounds, promise time.Duration) climb {
-	return climb{bounds: b, promise: promise, limit: b.initial}
+	c := climb{bounds: b, promise: promise, limit: b.initial}
+	c.forget()
+	return c
 }
 
-// step takes one window's reading and moves the limit, or not.
-func (c *climb) step(r reading) Cause {
-	if r.latency > 0 {
-		c.latency = r.latency
-	}
+// forget drops what an overload taught; the limit stays.
+func (c *climb) forget() {
+	c.capacity, c.service, c.trial = 0, 0, trial{}
+	c.more = pace{first: math.Ln2, least: 0.22, stride: math.Ln2, wait: shortWait}
+	c.less = pace{first: 0.36, least: 0.16, stride: 0.36, wait: shortWait}
+}
+
+// step takes the reading of one window that closed at t, and moves the limit or
+// not.
+func (c *climb) step(t time.Duration, r reading) Cause {
 	if r.inFlight <= 0 {
-		c.from = 0
-		return CauseNone
+		return c.relax()
 	}
-	if r.served+r.timedOut == 0 {
+	if r.ended() == 0 {
+		c.forget()
 		return c.move(c.limit/2, CauseStalled)
 	}
-	if most := r.ends * c.budget(r).Seconds(); r.inFlight > most {
-		return c.move(int(math.Ceil(most)), CauseLatency)
+	c.observe(r)
+	switch {
+	case c.trial.kind == CauseLatency && c.costly(r):
+		return c.undoCut(r)
+	case r.braked || r.inFlight > headroom*c.most():
+		return c.cut(r)
+	case r.binding < binds:
+		return c.relax()
+	case c.trial.kind == CauseGrow:
+		return c.judgeMore(t, r)
+	case c.trial.kind == CauseSaturated:
+		return c.judgeLess(t, r)
 	}
-	if r.binding < 0.3 {
-		c.from = 0
+	c.learn(r)
+	if knee := min(c.knee(), c.within()); c.service > 0 && knee > c.limit {
+		return c.move(knee, CauseGrow)
+	}
+	return c.try(t, r)
+}
+
+// observe takes what a window says whatever the limit does.
+func (c *climb) observe(r reading) {
+	c.flow, _ = blend(c.flow, r.ends, r.ended())
+	if p := c.previous; r.inFlight < 0.8*p.inFlight && float64(r.latency) > 0.9*float64(p.latency) {
+		// Less concurrency was no faster: nothing queued.
+		c.low, c.service = max(c.low, r.latency), r.latency
+	}
+	c.previous = r
+	latency, _ := blend(float64(c.latency), float64(r.latency), r.ended())
+	c.latency = time.Duration(latency)
+	if c.latency < c.service {
+		c.service = c.latency
+	}
+	if c.low == 0 || c.latency < c.low {
+		c.low = c.latency
+	}
+	c.budget = c.allowance(r)
+}
+
+// relax handles a window in which the limit held nobody back.
+func (c *climb) relax() Cause {
+	back, kind := c.trial.from, c.trial.kind
+	c.forget()
+	if kind == CauseSaturated {
+		return c.move(back, CauseUndo)
+	}
+	return CauseNone
+}
+
+// allowance is how long work may be in flight, or 0 when no deadline is known.
+func (c *climb) allowance(r reading) time.Duration {
+	if r.allowed == 0 {
+		return 0
+	}
+	return max(time.Duration(float64(r.allowed)/safety), time.Duration(headroom*float64(c.low)))
+}
+
+// brakeAt is the latency at which the brake goes on.
+func (c *climb) brakeAt() time.Duration {
+	return max(c.budget*3/4, c.low*3/2)
+}
+
+// most is Little's law: what can be in flight and still end within its budget.
+func (c *climb) most() float64 {
+	if c.budget == 0 {
+		return math.Inf(1)
+	}
+	return c.flow * c.budget.Seconds()
+}
+
+// within is most as a limit.
+func (c *climb) within() int { return int(min(math.Ceil(c.most()), float64(c.max))) }
+
+// cut brings the limit down to what can end within the budget. A large cut is put
+// to the test; a small one only follows what is known.
+func (c *climb) cut(r reading) Cause {
+	limit := min(c.within(), c.limit)
+	if 4*limit < 3*c.limit {
+		c.forget()
+		c.trial = trial{CauseLatency, c.limit, r}
+	} else {
+		c.trial = trial{}
+	}
+	return c.move(limit, CauseLatency)
+}
+
+// costly reports whether a cut took throughput with it.
+func (c *climb) costly(r reading) bool {
+	return elasticity(c.trial.base.inFlight, c.trial.base.ends, r.inFlight, r.ends) > worthwhile
+}
+
+// undoCut ends a cut that took throughput with it: nothing queued, so work simply
+// takes this long, and what the budget then allows is looked for from here.
+func (c *climb) undoCut(r reading) Cause {
+	c.forget()
+	c.low, c.capacity = max(c.low, r.latency), r.rate
+	c.budget = c.allowance(r)
+	if c.tryMore(r) == CauseNone {
 		return CauseNone
 	}
-	if c.from == 0 {
-		c.base, c.from = r, c.limit
-		return c.move(c.limit+max(1, c.limit/2), CauseGrow)
-	}
-	return c.judge(r)
+	return CauseUndo
 }
 
-// budget is how long work may stay in flight.
-func (c *climb) budget(r reading) time.Duration {
-	if r.allowed > 0 {
-		return r.allowed * 2 / 3
-	}
-	return max(c.promise, 2*c.latency)
+// knee is what the capacity needs when nothing queues, with some headroom; 0 when
+// that is not known.
+func (c *climb) knee() int {
+	return c.clamp(int(math.Ceil(headroom * c.capacity * c.service.Seconds())))
 }
 
-// judge ends a trial by what it bought.
-func (c *climb) judge(r reading) Cause {
-	e := elasticity(c.base, r)
-	from := c.from
-	c.base, c.from = r, c.limit
-	switch {
-	case e > 0.5 && c.limit > from:
-		return c.move(c.limit+max(1, c.limit/2), CauseGrow)
-	case e > 0.5:
-		return c.move(from, CauseUndo)
-	case e < 0:
-		return c.move(int(float64(c.limit)*0.7), CauseThrash)
-	default:
-		return c.move(int(float64(c.limit)*0.8), CauseSaturated)
+// learn keeps the capacity as the mean of what was measured lately. When it has
+// clearly changed, everything else that was known is void.
+func (c *climb) learn(r reading) {
+	capacity, same := blend(c.capacity, r.rate, r.ended())
+	if !same {
+		c.forget()
 	}
+	c.capacity = capacity
+}
+
+// blend follows a rate: it averages a reading of n samples in, unless that is so
+// far off that it has to be another rate. A mean of nothing is the reading.
+func blend(mean, reading float64, n int) (float64, bool) {
+	if mean == 0 {
+		return reading, true
+	}
+	if math.Abs(math.Log(reading/mean)) > newRegime+2*chance(n) {
+		return reading, false
+	}
+	return mean + (reading-mean)*float64(n)/float64(n+memory), true
+}
+
+// chance is one standard deviation of the logarithm of a rate of n samples, for
+// work that varies as much as work does.
+func chance(n int) float64 { return 0.35 / math.Sqrt(float64(max(n, 1))) }
+
+// try starts the next trial that is due.
+func (c *climb) try(t time.Duration, r reading) Cause {
+	more := t >= c.more.after && c.limit < c.max
+	less := t >= c.less.after && c.limit > c.min && !c.tight(r)
+	if more && (r.latency <= c.promise || !less) {
+		if cause := c.tryMore(r); cause != CauseNone {
+			return cause
+		}
+	}
+	if less {
+		return c.tryLess(r)
+	}
+	return CauseNone
+}
+
+// tight reports whether hardly anything queues: less would not be faster.
+func (c *climb) tight(r reading) bool {
+	return c.service > 0 && r.latency.Seconds() < 1.25*c.service.Seconds()
+}
+
+func (c *climb) tryMore(r reading) Cause {
+	limit := int(math.Ceil(float64(c.limit) * math.Exp(c.more.stride)))
+	if most := c.within(); c.tight(r) {
+		limit = min(limit, max(most, c.limit*3/2))
+	} else {
+		limit = min(limit, most)
+	}
+	if limit <= c.limit {
+		return CauseNone
+	}
+	c.trial = trial{CauseGrow, c.limit, r}
+	return c.move(limit, CauseGrow)
+}
+
+func (c *climb) tryLess(r reading) Cause {
+	c.trial = trial{CauseSaturated, c.limit, r}
+	return c.move(int(float64(c.limit)*math.Exp(-c.less.stride)), CauseSaturated)
+}
+
+// judgeMore ends a trial upwards: keep it when it bought throughput.
+func (c *climb) judgeMore(t time.Duration, r reading) Cause {
+	tr := c.trial
+	c.trial = trial{}
+	if elasticity(tr.base.inFlight, c.capacity, r.inFlight, r.rate) >= worthwhile {
+		c.capacity, c.service = r.rate, tr.base.latency // nothing queued before
+		c.more.succeed()
+		return c.try(t, r)
+	}
+	c.more.fail(t, r.latency)
+	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
+	c.limit = max(tr.from, min(c.knee(), c.limit))
+	if t >= c.less.after && c.limit > c.min && !c.tight(tr.base) {
+		return c.tryLess(tr.base)
+	}
+	return CauseSaturated
+}
+
+// judgeLess ends a trial downwards: keep it unless it cost throughput. If it did,
+// nothing queued, and Little's law gives the limit that the capacity needs.
+func (c *climb) judgeLess(t time.Duration, r reading) Cause {
+	c.trial = trial{}
+	change := math.Log(r.rate / c.capacity)
+	if change < -tolerance {
+		c.less.fail(t, r.latency)
+		c.service, c.low = r.latency, max(c.low, r.latency)
+		c.budget = c.allowance(r)
+		return c.move(min(max(c.knee(), c.limit+1), 2*c.limit), CauseUndo)
+	}
+	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
+	c.less.succeed()
+	cause := c.try(t, r)
+	if change > tolerance && cause == CauseSaturated {
+		cause = CauseThrash
+	}
+	return cause
+}
+
+func (p *pace) succeed() {
+	p.stride = min(1.5*p.stride, p.first)
+	p.wait = shortWait
+}
+
+func (p *pace) fail(t, latency time.Duration) {
+	p.stride = max(p.stride/2, p.least)
+	p.after = t + max(p.wait, 10*latency)
+	p.wait = min(2*p.wait, longWait)
 }
 
 func (c *climb) move(limit int, cause Cause) Cause {
@@ -79,11 +308,29 @@ func (c *climb) move(limit int, cause Cause) Cause {
 	return cause
 }
 
-// elasticity is the share of a change of concurrency that came back as throughput.
-func elasticity(a, b reading) float64 {
-	dn := math.Log(b.inFlight / a.inFlight)
-	if math.Abs(dn) < 0.02 || a.rate <= 0 || b.rate <= 0 {
-		return 0.3
+// tells reports whether a window of n samples at the given rate is enough: for a
+// trial, when its effect stands out from chance.
+func (c *climb) tells(n int, rate float64) bool {
+	if n < leastSamples {
+		return false
 	}
-	return math.Log(b.rate/a.rate) / dn
+	if c.trial.kind != CauseGrow && c.trial.kind != CauseSaturated || n >= 3*leastSamples {
+		return n >= 3*leastSamples/2
+	}
+	change := math.Log(rate / c.capacity)
+	if c.trial.kind == CauseSaturated { // only a loss is urgent
+		return change < -tolerance-2*chance(n)
+	}
+	threshold := worthwhile * math.Log(float64(c.limit)/c.trial.base.inFlight)
+	return math.Abs(change-threshold) > 2*chance(n)
+}
+
+// elasticity is the share of a change of concurrency, from n to m, that came back
+// as a change of throughput, from x to y: Δln X / Δln N.
+func elasticity(n, x, m, y float64) float64 {
+	d := math.Log(m / n)
+	if !(math.Abs(d) > 0.02) || !(x > 0 && y > 0) {
+		return 0
+	}
+	return math.Log(y/x) / d
 }

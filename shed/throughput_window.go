@@ -12,6 +12,7 @@ type window struct {
 	bound    time.Duration // how long the limit was what held work back
 	served   int
 	timedOut int
+	took     time.Duration // Σ of the time that work held its slot
 	allowed  time.Duration // Σ of the time admitted work had until its deadline
 	allowedN int
 }
@@ -22,11 +23,12 @@ type reading struct {
 	inFlight float64       // time average
 	rate     float64       // served per second
 	ends     float64       // served and timed out per second
-	latency  time.Duration // by Little's law; 0: nothing ended
+	latency  time.Duration // mean time in flight of what ended; 0: nothing did
 	binding  float64       // share of the window in which the limit held work back
 	allowed  time.Duration // mean time until the deadline at admission; 0: no deadlines
 	served   int
 	timedOut int
+	braked   bool // the limit was held down in the meantime
 }
 
 // advance moves the window to t under the load that was in force.
@@ -41,8 +43,8 @@ func (w *window) advance(t time.Duration, limit int) {
 	w.last = max(w.last, t)
 }
 
-// count adds a finished piece of work that was admitted at the offset admitted.
-func (w *window) count(s Sample) {
+// count adds a piece of work that finished at now.
+func (w *window) count(now time.Time, s Sample) {
 	switch s.Outcome {
 	case Served:
 		w.served++
@@ -51,11 +53,15 @@ func (w *window) count(s Sample) {
 	default:
 		return
 	}
+	w.took += max(now.Sub(s.Admitted), 0)
 	if !s.Deadline.IsZero() && s.Deadline.After(s.Admitted) {
 		w.allowed += s.Deadline.Sub(s.Admitted)
 		w.allowedN++
 	}
 }
+
+// ended is how much work ended that says anything.
+func (r *reading) ended() int { return r.served + r.timedOut }
 
 // restart begins a new window at open, keeping the load.
 func (w *window) restart(open time.Duration) {
@@ -74,8 +80,8 @@ func (w *window) read() reading {
 		served:   w.served,
 		timedOut: w.timedOut,
 	}
-	if r.ends > 0 {
-		r.latency = time.Duration(r.inFlight / r.ends * float64(time.Second))
+	if n := r.ended(); n > 0 {
+		r.latency = w.took / time.Duration(n)
 	}
 	if w.allowedN > 0 {
 		r.allowed = w.allowed / time.Duration(w.allowedN)

@@ -1,0 +1,144 @@
+package gauntlet
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Row is one phase of one scenario under one law, beside the oracle.
+type Row struct {
+	Scenario       string   `json:"scenario"`
+	Phase          string   `json:"phase"`
+	Law            string   `json:"law"`
+	Default        bool     `json:"default"`
+	Score          float64  `json:"score"`
+	Oracle         float64  `json:"oracle"`
+	Ratio          float64  `json:"ratio"`
+	Critical       float64  `json:"critical"`
+	CriticalOracle float64  `json:"critical_oracle"`
+	Late           float64  `json:"late"`
+	LateOracle     float64  `json:"late_oracle"`
+	FalseRefusals  float64  `json:"false_refusals"`
+	RecoveryS      float64  `json:"recovery_s"`
+	Seeds          int      `json:"seeds"`
+	Misses         []string `json:"misses"`
+}
+
+// row puts a phase's result beside its oracle and judges it.
+func row(s *Scenario, p int, e Entrant, r, best Result, seeds int) Row {
+	phase := &s.Phases[p]
+	out := Row{
+		Scenario: s.ID, Phase: phase.Name, Law: e.Name, Default: e.Default, Seeds: seeds,
+		Score: round(r.Score), Oracle: round(max(best.Score, phase.Floor)),
+		Critical: round(r.Critical), CriticalOracle: round(best.Critical),
+		Late: round(r.Late), LateOracle: round(best.Late), RecoveryS: round(r.Recovery),
+	}
+	if !phase.Overload {
+		out.FalseRefusals = round(max(r.Early, r.After))
+	}
+	out.Ratio = math.Round(1e4*r.Score/max(best.Score, phase.Floor, 1e-9)) / 1e4
+	out.Misses = misses(s, phase, r, best, out.Ratio)
+	return out
+}
+
+// misses says in which lines of the bar a result falls short.
+func misses(s *Scenario, p *Phase, r, best Result, ratio float64) []string {
+	var m []string
+	miss := func(bad bool, format string, args ...any) {
+		if bad {
+			m = append(m, fmt.Sprintf(format, args...))
+		}
+	}
+	miss(ratio < 0.95, "score %.1f%% of oracle", 100*ratio)
+	miss(!p.Overload && r.Early > 6, "refused %.1f%% in the first second", r.Early)
+	miss(!p.Overload && r.After > 0, "refused %.3f%% after the first second", r.After)
+	miss(r.Critical < best.Critical-0.5, "critical %.2f, oracle %.2f", r.Critical, best.Critical)
+	miss(p.Critical && r.Critical < 99.5, "critical %.2f", r.Critical)
+	miss(r.Late > best.Late+1, "late %.2f, oracle %.2f", r.Late, best.Late)
+	miss(r.Quiet < 99, "quiet tenant %.2f", r.Quiet)
+	miss(s.ID == "G9" && r.Hopeless > 0, "%.2f%% admitted without the time", r.Hopeless)
+	miss(p.Healed && r.Recovery > 2, "recovery %.1f s", r.Recovery)
+	miss(p.Healed && s.Retry.Obey && r.Surge > 1.5, "surge %.2f", r.Surge)
+	miss(math.Abs(r.Drift-1) > 0.1, "drift %.2f", r.Drift)
+	return m
+}
+
+func round(x float64) float64 { return math.Round(x*100) / 100 }
+
+// WriteJSON writes the rows as one array.
+func WriteJSON(w io.Writer, rows []Row) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rows)
+}
+
+// WriteTable writes a line per phase: the default law in full, then what share of
+// the oracle each of the others reached.
+func WriteTable(w io.Writer, rows []Row, laws []string) {
+	byCell := make(map[[3]string]Row)
+	for _, r := range rows {
+		byCell[[3]string{r.Scenario, r.Phase, r.Law}] = r
+	}
+	fmt.Fprintf(w, "%-5s %-8s %7s %7s %6s %14s %12s %7s %6s ", "", "phase", "score", "oracle", "ratio", "critical", "late", "refused", "healed")
+	for _, law := range laws[1:] {
+		fmt.Fprintf(w, "%10s", law)
+	}
+	fmt.Fprintln(w)
+	for _, r := range rows {
+		if r.Law != laws[0] {
+			continue
+		}
+		fmt.Fprintf(w, "%-5s %-8s %7.2f %7.2f %6.3f %7.2f/%6.2f %6.2f/%5.2f %7.2f %6.1f ",
+			r.Scenario, r.Phase, r.Score, r.Oracle, r.Ratio, r.Critical, r.CriticalOracle, r.Late, r.LateOracle, r.FalseRefusals, r.RecoveryS)
+		for _, law := range laws[1:] {
+			fmt.Fprintf(w, "%10s", cell(byCell[[3]string{r.Scenario, r.Phase, law}]))
+		}
+		fmt.Fprintf(w, "  %s\n", strings.Join(r.Misses, "; "))
+	}
+}
+
+// cell shows another law's share of the oracle, with a mark where it misses the bar.
+func cell(r Row) string {
+	if r.Law == "" {
+		return "-"
+	}
+	if len(r.Misses) > 0 {
+		return fmt.Sprintf("%.3f✗", r.Ratio)
+	}
+	return fmt.Sprintf("%.3f ", r.Ratio)
+}
+
+// WriteTrace writes the load and every move of the limit, bin by bin.
+func WriteTrace(w io.Writer, o Outcome) {
+	for id, laws := range o.Records {
+		for law, rec := range laws {
+			fmt.Fprintf(w, "%s %s\n", id, law)
+			for p, t := range rec.Tallies {
+				fmt.Fprintf(w, "phase %d offered %v served %v refused %v", p, t.Offered, t.Served, t.Refused)
+				for c := range t.Reasons {
+					for why, n := range t.Reasons[c] {
+						if n > 0 {
+							fmt.Fprintf(w, " %s/%v=%d", ClassNames[c], shed.Reason(why), n)
+						}
+					}
+				}
+				fmt.Fprintln(w)
+			}
+			next := 0
+			for i, b := range rec.Bins {
+				fmt.Fprintf(w, "%6.1fs limit %6.1f in flight %6.1f waiting %6.1f offered %4d served %v", float64(i)/10, b.Limit, b.InFlight, b.Depth, b.Offered, b.Served)
+				for ; next < len(rec.Moves) && rec.Moves[next].At < time.Duration(i+1)*binWidth; next++ {
+					m := rec.Moves[next]
+					fmt.Fprintf(w, "  %d:%s", m.Limit, m.Cause)
+				}
+				fmt.Fprintln(w)
+			}
+		}
+	}
+}

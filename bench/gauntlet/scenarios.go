@@ -1,0 +1,172 @@
+package gauntlet
+
+import "time"
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+// split shares a rate among the classes: 10 % critical, 30 % normal, 60 % batch.
+func split(rps float64) [Classes]float64 {
+	return [Classes]float64{rps * 0.1, rps * 0.3, rps * 0.6}
+}
+
+// outage is the plan most scenarios share: healthy, slow, healed.
+func outage(from, to, end time.Duration, floor float64) []Phase {
+	return []Phase{
+		{Name: "healthy", End: from, Critical: true},
+		{Name: "slow", Start: from, End: to, Overload: true, Floor: floor, Critical: true},
+		{Name: "healed", Start: to, End: end, Healed: true, Critical: true},
+	}
+}
+
+func slowdown(from, to, fast, slow time.Duration) schedule {
+	return schedule{{0, fast}, {from, slow}, {to, fast}}
+}
+
+// migration is G1, which several others vary: a pool of 16 goes from 4 to 90 ms
+// and back under 1,500 requests a second.
+func migration(id, title string, end time.Duration) Scenario {
+	return Scenario{
+		ID: id, Title: title, Deadline: sec,
+		Traffic: []Traffic{{end, split(1500)}},
+		Phases:  outage(4*sec, 16*sec, end, 44.1),
+		Backend: func() backend { return &pool{width: 16, mean: slowdown(4*sec, 16*sec, 4*ms, 90*ms)} },
+	}
+}
+
+// warm is G2 and its kin: a minute of health, then a pool of 20 slows down.
+func warm(id, title string, slow, lasting time.Duration) Scenario {
+	from, to := 60*sec, 60*sec+lasting
+	return Scenario{
+		ID: id, Title: title, Deadline: sec,
+		Traffic: []Traffic{{to + 12*sec, [Classes]float64{100, 400, 3500}}},
+		Phases:  outage(from, to, to+12*sec, 0),
+		Backend: func() backend { return &pool{width: 20, mean: slowdown(from, to, 4*ms, slow)} },
+	}
+}
+
+// Scenarios returns G1 to G14, without G12, which needs a real heap.
+func Scenarios() []Scenario {
+	return []Scenario{
+		migration("G1", "a pool of 16 slows from 4 to 90 ms", 24*sec),
+		warm("G2", "the same after a long warm-up, 18 × overload", 90*ms, 20*sec),
+		deathSpiral(), thrashing(), pureDelay(), bimodal(), burst(),
+		warm("G8", "ten minutes of outage", 90*ms, 600*sec),
+		shortDeadlines(), twoTenants(),
+		retries("G11a", "refused clients retry at once", Retry{Times: 3, Delay: 5 * ms, Jitter: 5 * ms}),
+		retries("G11b", "refused clients honour Retry-After", Retry{Times: 3, Obey: true}),
+		fewSamples(), hangs(),
+	}
+}
+
+func deathSpiral() Scenario {
+	s := warm("G3", "critical alone is twice the capacity", 400*ms, 20*sec)
+	s.Phases[1].Floor, s.Phases[1].Critical, s.Phases[1].Lenient = 6.7, false, 800*ms
+	return s
+}
+
+func thrashing() Scenario {
+	return Scenario{
+		ID: "G4", Title: "work beyond 8 slows everything down", Deadline: sec,
+		Traffic: []Traffic{{4 * sec, split(500)}, {16 * sec, split(4000)}, {24 * sec, split(500)}},
+		Phases:  outage(4*sec, 16*sec, 24*sec, 52.4),
+		Backend: func() backend { return &pool{width: 8, drag: 0.02, mean: schedule{{0, 10 * ms}}} },
+	}
+}
+
+func pureDelay() Scenario {
+	mean := slowdown(4*sec, 16*sec, 4*ms, 90*ms)
+	s := migration("G5", "slower, but nothing queues below", 24*sec)
+	s.Backend = func() backend {
+		return delay(func(t time.Duration, r *request) time.Duration { return lognormal(mean.at(t), r.size) })
+	}
+	s.Phases[1].Overload, s.Phases[1].Floor = false, 100
+	return s
+}
+
+func bimodal() Scenario {
+	return Scenario{
+		ID: "G6", Title: "one in ten takes 40 times as long", Deadline: sec,
+		Traffic: []Traffic{{20 * sec, split(1500)}},
+		Phases:  []Phase{{Name: "mixed", End: 20 * sec, Floor: 100, Critical: true}},
+		Backend: func() backend {
+			return delay(func(_ time.Duration, r *request) time.Duration {
+				if r.kind < 0.1 {
+					return lognormal(200*ms, r.size)
+				}
+				return lognormal(5*ms, r.size)
+			})
+		},
+	}
+}
+
+func burst() Scenario {
+	return Scenario{
+		ID: "G7", Title: "a burst after a quiet time", Deadline: sec,
+		Traffic: []Traffic{{8 * sec, split(50)}, {10 * sec, split(4000)}, {20 * sec, split(50)}},
+		Phases: []Phase{
+			{Name: "quiet", End: 8 * sec, Critical: true},
+			{Name: "burst", Start: 8 * sec, End: 10 * sec, Overload: true, Floor: 86.0, Critical: true},
+			{Name: "after", Start: 10 * sec, End: 20 * sec, Healed: true, Critical: true},
+		},
+		Backend: func() backend { return &pool{width: 16, mean: schedule{{0, 8 * ms}}} },
+	}
+}
+
+func shortDeadlines() Scenario {
+	s := migration("G9", "clients wait 150 ms at most", 24*sec)
+	s.Deadline = 150 * ms
+	s.Phases[1].Floor, s.Phases[1].Critical = 33.2, false
+	return s
+}
+
+func twoTenants() Scenario {
+	s := migration("G10", "a critical tenant offers twenty times its share", 24*sec)
+	s.Tenant = func(class int, u float64) string {
+		switch {
+		case class != 0:
+			return ""
+		case u < 1.0/21:
+			return quiet
+		default:
+			return "loud"
+		}
+	}
+	return s
+}
+
+const quiet = "quiet" // the tenant whose share must not suffer
+
+func retries(id, title string, r Retry) Scenario {
+	s := migration(id, title, 80*sec)
+	s.Retry = r
+	s.Phases[1].Floor = 0
+	return s
+}
+
+func fewSamples() Scenario {
+	return Scenario{
+		ID: "G13", Title: "five samples a window", Deadline: 3 * sec,
+		Traffic: []Traffic{{60 * sec, split(15)}},
+		Phases:  outage(4*sec, 16*sec, 60*sec, 0),
+		Backend: func() backend { return &pool{width: 4, mean: slowdown(4*sec, 16*sec, 200*ms, 900*ms)} },
+	}
+}
+
+func hangs() Scenario {
+	return Scenario{
+		ID: "G14", Title: "one in twenty hangs for two seconds", Deadline: sec,
+		Traffic: []Traffic{{30 * sec, split(500)}},
+		Phases:  []Phase{{Name: "hanging", End: 30 * sec}},
+		Backend: func() backend {
+			return delay(func(_ time.Duration, r *request) time.Duration {
+				if r.kind < 0.05 {
+					return 2 * sec
+				}
+				return lognormal(10*ms, r.size)
+			})
+		},
+	}
+}

@@ -1,0 +1,75 @@
+// Command bench measures Headgate.
+//
+//	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-oracle]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/headgate-go/headgate/bench/gauntlet"
+)
+
+func main() {
+	if len(os.Args) < 2 || os.Args[1] != "gauntlet" {
+		fmt.Fprintln(os.Stderr, "usage: bench gauntlet [flags]")
+		os.Exit(2)
+	}
+	if err := runGauntlet(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func runGauntlet(args []string) error {
+	f := flag.NewFlagSet("gauntlet", flag.ExitOnError)
+	asJSON := f.Bool("json", false, "write the rows as JSON")
+	only := f.String("only", "", "comma-separated scenarios; empty: all")
+	law := f.String("law", "", "comma-separated laws; empty: all")
+	seeds := f.Int("seeds", 5, "how many seeds")
+	first := f.Uint64("seed", 1, "the first seed")
+	trace := f.Bool("trace", false, "write every move of the first seed instead of the table")
+	search := f.String("oracle", "", "search the oracle's limits and write them to this file")
+	_ = f.Parse(args)
+
+	scenarios := pick(gauntlet.Scenarios(), *only, func(s gauntlet.Scenario) string { return s.ID })
+	if *search != "" {
+		return gauntlet.FindOracle(*search, scenarios, gauntlet.Seeds(*first, *seeds))
+	}
+	entrants := pick(gauntlet.Entrants(), *law, func(e gauntlet.Entrant) string { return e.Name })
+	out, err := gauntlet.Run(scenarios, entrants, gauntlet.Seeds(*first, *seeds))
+	if err != nil {
+		return err
+	}
+	if *trace {
+		gauntlet.WriteTrace(os.Stdout, out)
+		return nil
+	}
+	if *asJSON {
+		return gauntlet.WriteJSON(os.Stdout, out.Rows)
+	}
+	var names []string
+	for _, e := range entrants {
+		names = append(names, e.Name)
+	}
+	gauntlet.WriteTable(os.Stdout, out.Rows, names)
+	return nil
+}
+
+// pick returns those whose name is in a comma-separated list, or all.
+func pick[T any](all []T, list string, name func(T) string) []T {
+	if list == "" {
+		return all
+	}
+	var out []T
+	for _, x := range all {
+		for _, n := range strings.Split(list, ",") {
+			if n == name(x) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
