@@ -10,8 +10,8 @@ import (
 // Ticket is what a piece of work says about itself at the gate.
 type Ticket struct {
 	Caller   Caller         // who asks; one that nothing vouches for is limited by Options.Anonymous
-	Level    priority.Level // who goes first
-	Cost     int            // tokens it takes; below 1 counts as 1
+	Level    priority.Level // who goes first, were it not for the caller's own rank and plan
+	Cost     int            // tokens it takes, times the factor of the caller's plan; below 1 counts as 1
 	Deadline time.Time      // when its answer becomes worthless; zero: the context's
 	MaxWait  time.Duration  // longest stay in the queue; zero: the pool's, which is also the most; NoWait: none
 	Pool     string         // which pool its slot comes from; a name that is not there is the unnamed one
@@ -38,6 +38,7 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 	}
 	v := g.arrive(nil)
 	v.Ticket = t
+	v.Level = v.asSold(t.Level)
 	if !v.admit(ctx) {
 		v.refused()
 		rej := v.rejection()

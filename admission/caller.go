@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 // Caller is who a request is attributed to: the key its tokens are taken from, its
@@ -148,4 +149,9 @@ func (c Caller) named(key, space string) Caller {
 	}
 	c.Key = boundKey(c.Key)
 	return c
+}
+
+// limitKey is the caller in the terms of the limiters.
+func (c Caller) limitKey() ratelimit.Key {
+	return ratelimit.Key{Space: c.Space, ID: c.Key, Plan: c.Plan}
 }

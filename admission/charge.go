@@ -7,17 +7,22 @@ import (
 	"github.com/headgate-go/headgate/priority"
 )
 
-// Charge says what the work cost after all, in tokens, in place of the cost it was
-// admitted at: more is charged even if the balance goes into debt, less is given
-// back. It applies to every limit that the work was admitted by, and once: the
+// Charge says what the work cost after all, in place of the cost it was admitted
+// at: more is charged even if the balance goes into debt, less is given back. The
+// factor of the caller's plan applies to it, as it did to the first cost. It
+// reaches every limit that the work was admitted by, and counts once: the
 // first call reports true, later ones change nothing and report false, as does one
 // after Release. A cost below zero counts as zero.
 func (p Permit) Charge(cost int) bool {
 	if p.pool == nil || !p.pool.slots.Once(p.slot) {
 		return false
 	}
-	p.visit.taken.adjust(time.Now(), cost)
+	p.visit.charge(cost)
 	return true
+}
+
+func (v *visit) charge(cost int) {
+	v.taken.adjust(time.Now(), v.price(max(cost, 0)))
 }
 
 // Charge says what the request that ctx belongs to cost after all; see

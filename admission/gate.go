@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -18,6 +19,7 @@ type Gate struct {
 	id       uint64
 	tally    tally
 	limited  *limited // who is over its own limits
+	shares   *tenantShares
 	draining atomic.Bool
 	refusing shed.Reason   // in tests of handlers: refuse everything for it; else Admitted
 	idle     chan struct{} // hears of releases while draining
@@ -32,9 +34,10 @@ type config struct {
 	Options
 	pool      *pool            // the unnamed one
 	pools     map[string]*pool // the named ones
-	shares    *tenantShares    // nil: no TenantCap
 	rules     *rules           // nil: no Routes
 	addresses *Addresses
+
+	plans, strangers ratelimit.Planner // of Rate and Anonymous; nil: rates alone
 }
 
 // pool is one protected resource.
@@ -48,7 +51,7 @@ var gates atomic.Uint64
 
 // New builds a gate. Its errors name the field of opts that makes no sense.
 func New(opts Options) (*Gate, error) {
-	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: newLimited()}
+	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: newLimited(), shares: newTenantShares()}
 	c, err := build(opts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)

@@ -27,7 +27,10 @@ type Options struct {
 	// ClientIP says how the client's address is read. The zero value trusts no
 	// header: the address is the peer's.
 	ClientIP ClientIP
-	// Rate limits each caller. Nil: ratelimit.Unlimited.
+	// Rate limits each caller. Nil: ratelimit.Unlimited. What its plans say besides
+	// a rate counts in the whole gate: a Cost multiplies that of the route, a Level
+	// is the least that verified callers rank at, and a Share caps the caller's work
+	// in flight at that part of its pool's limit, rounded up.
 	Rate ratelimit.Limiter
 	// Anonymous limits callers that nothing vouches for, by client address. Nil:
 	// the numbers of Rate.
@@ -39,8 +42,8 @@ type Options struct {
 	// token of Rate, its unit is given back when capacity refuses the request. Nil:
 	// ratelimit.Unlimited.
 	Quota ratelimit.Limiter
-	// TenantCap is the most work one caller may have in flight, in all pools. Zero:
-	// no cap.
+	// TenantCap is the most work one caller may have in flight, in all pools,
+	// whatever the Share of its plan. Zero: no cap.
 	TenantCap int
 
 	// Limit says how the number of slots of the unnamed pool is found. Nil:
@@ -146,7 +149,7 @@ func (o Options) validate() error {
 		field string
 		ratelimit.Limiter
 	}{{"Rate", o.Rate}, {"Anonymous", o.Anonymous}, {"Address", o.Address}, {"Quota", o.Quota}} {
-		if err := l.Validate(); err != nil {
+		if err := errors.Join(l.Validate(), checkLevels(l.Limiter)); err != nil {
 			errs = append(errs, fmt.Errorf("Options.%s: %w", l.field, err))
 		}
 	}

@@ -66,7 +66,7 @@ func (rs *receipts) undo(now time.Time, i int) {
 func (rs *receipts) adjust(now time.Time, cost int) {
 	for i := byCaller; i < limits; i++ {
 		if rs.of[i].from != nil {
-			rs.decision(i).Adjust(now, max(cost, 0)-rs.cost)
+			rs.decision(i).Adjust(now, cost-rs.cost)
 		}
 	}
 }
@@ -87,7 +87,7 @@ type verdict struct {
 // the others had granted and carries the longest wait of those that refused.
 func (v *visit) withinRate(ctx context.Context) bool {
 	rs := &v.taken
-	rs.key, rs.cost, rs.at = v.Caller.limitKey(), max(v.Cost, 1), v.now
+	rs.key, rs.cost, rs.at = v.Caller.limitKey(), v.price(max(v.Cost, 1)), v.now
 	if v.free {
 		return true
 	}

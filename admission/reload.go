@@ -89,8 +89,5 @@ func (c *config) own(prev *config) {
 	c.Anonymous = ratelimit.Own(c.Anonymous, prev.Anonymous)
 	c.Address = ratelimit.Own(c.Address, prev.Address)
 	c.Quota = ratelimit.Own(c.Quota, prev.Quota)
-	c.shares = prev.shares
-	if c.shares == nil && c.TenantCap > 0 {
-		c.shares = newTenantShares()
-	}
+	c.plans, c.strangers = ratelimit.PlannerOf(c.Rate), ratelimit.PlannerOf(c.Anonymous)
 }

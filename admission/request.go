@@ -119,7 +119,7 @@ func (r *request) charge(cost int) bool {
 		return false
 	}
 	r.charged = true
-	r.visit.taken.adjust(time.Now(), cost)
+	r.visit.charge(cost)
 	return true
 }
 

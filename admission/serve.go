@@ -115,10 +115,7 @@ func (v *visit) unidentified(err error) bool {
 // rank is the route's level, raised or lowered by what vouches for the caller, and
 // lowered by the client if it wishes.
 func (v *visit) rank(r *http.Request) priority.Level {
-	level := v.route.level
-	if v.Caller.Verified {
-		level = v.Caller.Level.apply(level)
-	}
+	level := v.asSold(v.route.level)
 	if v.LevelHeader != "" {
 		level = lowered(level, r.Header[v.LevelHeader])
 	}

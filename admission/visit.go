@@ -20,10 +20,12 @@ type visit struct {
 	Ticket
 	free bool // takes no token: a CORS preflight
 
-	taken  receipts
-	shares *tenantShares // nil: not counted under a cap of the caller's own
-	limit  verdict       // of the limit that refused, or the one nearest exhaustion
-	shadow shed.Reason   // what shadow mode let through; else Admitted
+	taken receipts
+	sold
+	limit   verdict     // of the limit that refused, or the one nearest exhaustion
+	shadow  shed.Reason // what shadow mode let through; else Admitted
+	capped  bool        // counted under TenantCap
+	sharing bool        // counted under its plan's share of the pool
 
 	at         *pool // whose slot it takes
 	slot       queue.Grant
@@ -95,17 +97,9 @@ func (v *visit) withinCaps() bool {
 	if v.route != nil && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
 		return false
 	}
-	if v.config.shares == nil {
-		return true
-	}
-	key, most := v.Caller.limitKey(), v.share()
-	if most > 0 {
-		v.shares, v.taken.key = v.config.shares, key
-		if !v.shares.enter(key, most, shadow) && !v.over(shed.TenantCap) {
-			v.shares = nil
-			v.leaveCaps()
-			return false
-		}
+	if !v.withinShares(shadow) {
+		v.leaveCaps()
+		return false
 	}
 	return true
 }
@@ -184,9 +178,7 @@ func (v *visit) leaveCaps() {
 	if v.route != nil {
 		v.route.leave()
 	}
-	if v.shares != nil {
-		v.shares.leave(v.taken.key)
-	}
+	v.leaveShares()
 }
 
 func (v *visit) rejection() *Rejection {

@@ -164,6 +164,13 @@ func (s *Slots) Update(config Config) error {
 	return err
 }
 
+// Limit returns the number of slots in force.
+func (s *Slots) Limit() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.limit
+}
+
 // Stats returns what the slots look like now.
 func (s *Slots) Stats() Stats {
 	now := time.Now()

@@ -1,0 +1,259 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// planned identifies callers by X-Key, under the plan of the name that follows the
+// slash: "ann/pro".
+func planned(r *http.Request) (admission.Caller, error) {
+	key, plan, _ := strings.Cut(r.Header.Get("X-Key"), "/")
+	return admission.Caller{Key: key, Space: "test", Plan: plan, Verified: key != ""}, nil
+}
+
+// passed counts how many of n requests at once in a row get through.
+func passed(h http.Handler, n int, headers ...string) (ok int) {
+	for range n {
+		if do(h, request("GET", "/", headers...)).Code == http.StatusOK {
+			ok++
+		}
+	}
+	return ok
+}
+
+// fixedPlans is a table whose buckets hold 60 tokens and never refill.
+func fixedPlans(plans map[string]ratelimit.Plan) *ratelimit.Buckets {
+	return ratelimit.Tiers(ratelimit.Plan{Burst: 60, Allow: ratelimit.Metered}, plans)
+}
+
+func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Tenant: planned, Limit: shed.Fixed(10),
+		Rate: fixedPlans(map[string]ratelimit.Plan{
+			"double": {Cost: 2}, "absurd": {Cost: math.MaxInt}, "huge": {Rate: 0, Burst: math.MaxInt, Cost: math.MaxInt},
+		}),
+	})
+	h := g.At(priority.Normal, admission.Cost(5))(okHandler())
+	for key, want := range map[string]int{
+		"a/": 12, "b/unknown": 12, "c/double": 6,
+		"d/absurd": 0, // more than the burst, not less than nothing
+		"e/huge":   1, // MaxInt tokens, taken by one request
+	} {
+		if got := passed(h, 20, "X-Key", key); got != want {
+			t.Errorf("%s: %d passed, want %d", key, got, want)
+		}
+	}
+	w := do(h, request("GET", "/", "X-Key", "d/absurd"))
+	if w.Code != 429 || w.Header().Get("Headgate-Reason") != "never" || w.Header().Get("Retry-After") != "" {
+		t.Errorf("a cost above the burst: %d %v", w.Code, w.Header())
+	}
+}
+
+func TestChargeAfterwardsCountsInTheUnitOfTheRoute(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Tenant: planned, Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"double": {Cost: 2}}),
+	})
+	h := g.At(priority.Normal, admission.Cost(5))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if !admission.Charge(r.Context(), 1) {
+			t.Error("not charged")
+		}
+	}))
+	if got := passed(h, 100, "X-Key", "a/double"); got != 26 { // 2 each, and 10 at the door of the last
+		t.Errorf("%d passed, want 26", got)
+	}
+}
+
+// levelSeen returns the level at which a request is served.
+func levelSeen(g *admission.Gate, route priority.Level, headers ...string) (seen priority.Level) {
+	h := g.At(route)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen, _ = priority.FromContext(r.Context())
+	}))
+	do(h, request("GET", "/", headers...))
+	return seen
+}
+
+func TestPlanRaisesVerifiedCallersAndNeverLowers(t *testing.T) {
+	plans := fixedPlans(map[string]ratelimit.Plan{"pro": {Level: "high"}, "free": {Level: "batch"}, "top": {Level: " Critical "}})
+	g := admission.MustNew(admission.Options{Tenant: planned, Rate: plans, LevelHeader: "X-Priority"})
+	for _, tc := range []struct {
+		key   string
+		route priority.Level
+		wish  string
+		want  priority.Level
+	}{
+		{"a/", priority.Normal, "", priority.Normal},
+		{"a/pro", priority.Batch, "", priority.High},
+		{"a/pro", priority.Normal, "", priority.High},
+		{"a/pro", priority.Critical, "", priority.Critical},
+		{"a/free", priority.High, "", priority.High},
+		{"a/top", priority.Normal, "", priority.Critical},
+		{"a/pro", priority.Normal, "batch", priority.Batch},
+		{"a/free", priority.Normal, "critical", priority.Normal},
+		{"/pro", priority.Normal, "", priority.Normal}, // nothing vouches for it
+	} {
+		if got := levelSeen(g, tc.route, "X-Key", tc.key, "X-Priority", tc.wish); got != tc.want {
+			t.Errorf("%s on %v, client says %q: %v, want %v", tc.key, tc.route, tc.wish, got, tc.want)
+		}
+	}
+	bounded := admission.MustNew(admission.Options{Rate: plans, Tenant: func(*http.Request) (admission.Caller, error) {
+		return admission.Caller{Key: "a", Plan: "pro", Verified: true, Level: admission.AtMost(priority.Normal)}, nil
+	}})
+	if got := levelSeen(bounded, priority.Normal); got != priority.Normal {
+		t.Errorf("a caller held down: %v", got)
+	}
+}
+
+func TestLevelNobodyKnowsIsAnErrorThatNamesThePlan(t *testing.T) {
+	bad := fixedPlans(map[string]ratelimit.Plan{"pro": {Level: "vip"}, "free": {Level: "batch"}})
+	for field, opts := range map[string]admission.Options{
+		"Options.Rate":      {Rate: ratelimit.Scoped("x", bad)},
+		"Options.Anonymous": {Anonymous: bad},
+	} {
+		_, err := admission.New(opts)
+		if err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), `plan "pro"`) || !strings.Contains(err.Error(), `"vip"`) {
+			t.Errorf("%s: error = %v", field, err)
+		}
+	}
+	g := admission.MustNew(admission.Options{Tenant: planned, Rate: ratelimit.TiersFunc(
+		ratelimit.Plan{Burst: 9}, func(ratelimit.Key) ratelimit.Plan { return ratelimit.Plan{Burst: 9, Level: "vip"} })})
+	if got := levelSeen(g, priority.High, "X-Key", "a/"); got != priority.High {
+		t.Errorf("a function's unknown level moved the route's to %v", got)
+	}
+}
+
+func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
+	for _, tc := range []struct {
+		share      float64
+		limit, cap int
+		want       int
+	}{
+		{0.5, 10, 0, 5},
+		{0.25, 10, 0, 3},  // rounded up
+		{0.01, 10, 0, 1},  // at least one
+		{0.07, 100, 0, 7}, // 0.07 × 100 is a little more than 7 in floats
+		{1, 10, 0, 10},
+		{0, 10, 0, 10},
+		{0.5, 10, 3, 3}, // the smaller of the two
+		{0.5, 10, 8, 5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := admission.MustNew(admission.Options{
+				Tenant: planned, Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait, TenantCap: tc.cap,
+				Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: tc.share}}),
+			})
+			block := newHeld()
+			h := g.Handler(block)
+			var wg sync.WaitGroup
+			for range 2 * tc.limit {
+				wg.Go(func() { do(h, request("GET", "/", "X-Key", "a/p")) })
+			}
+			synctest.Wait()
+			if got := int(block.inside.Load()); got != tc.want {
+				t.Errorf("share %v of %d, cap %d: %d inside, want %d", tc.share, tc.limit, tc.cap, got, tc.want)
+			}
+			close(block.release)
+			wg.Wait()
+			atRest(t, g)
+		})
+	}
+}
+
+func TestShareIsOfEachPool(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Tenant: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
+		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
+	})
+	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}}
+	take := func(pool string, n int) (held []admission.Permit) {
+		ticket.Pool = pool
+		for range n {
+			p, err := g.Admit(context.Background(), ticket)
+			if err != nil {
+				t.Fatalf("pool %q: %v", pool, err)
+			}
+			held = append(held, p)
+		}
+		if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.TenantCap) {
+			t.Errorf("pool %q, one more than %d: %v", pool, n, err)
+		}
+		return held
+	}
+	db := take("db", 4)
+	main := take("", 2)
+	other := ticket
+	other.Caller.Key = "b"
+	p, err := g.Admit(context.Background(), other)
+	if err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	p.Release(shed.Served)
+	for _, p := range append(db, main...) {
+		p.Release(shed.Served)
+	}
+	atRest(t, g)
+	for _, p := range take("db", 4) {
+		p.Release(shed.Served)
+	}
+}
+
+func TestPlanCountsWithoutHTTPToo(t *testing.T) {
+	g := admission.MustNew(admission.Options{
+		Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"p": {Cost: 3, Level: "high"}}),
+	})
+	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}, Level: priority.Batch, Cost: 10}
+	for range 2 {
+		p, err := g.Admit(context.Background(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Release(shed.Served)
+	}
+	if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.Never) {
+		t.Errorf("third of 30 from 60: %v", err)
+	}
+	if n := g.Stats().Visits[priority.High.Index()][shed.Admitted]; n != 2 {
+		t.Errorf("%d admitted at High, want 2", n)
+	}
+	ticket.Caller.Verified = false
+	for range 6 { // its plan is nobody's: 10 each
+		p, err := g.Admit(context.Background(), ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Release(shed.Served)
+	}
+	if n := g.Stats().Visits[priority.Batch.Index()][shed.Admitted]; n != 6 {
+		t.Errorf("%d admitted at Batch, want 6", n)
+	}
+}
+
+func TestPlansAllocateNothing(t *testing.T) {
+	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}}
+	for name, l := range map[string]ratelimit.Limiter{
+		"no plans": ratelimit.PerKey(1e9, 1<<40),
+		"a table":  ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"p": {Rate: 1e9, Burst: 1 << 40, Cost: 2, Level: "high", Share: 0.5}}),
+	} {
+		g := admission.MustNew(admission.Options{Rate: l, TenantCap: 4, Limit: shed.Fixed(10)})
+		if n := testing.AllocsPerRun(100, func() {
+			p, err := g.Admit(context.Background(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Release(shed.Served)
+		}); n != 0 {
+			t.Errorf("%s: %v allocs", name, n)
+		}
+	}
+}
