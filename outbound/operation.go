@@ -180,7 +180,9 @@ func (o *operation) cutLocked(now time.Time, factor float64, pause time.Duration
 	return o.law.cut(now, factor, top, pause)
 }
 
-const minMeasured = 0.5 // calls per second: one throttle on a lone call must not stop the next
+// minMeasured, in calls per second, is the least that counts as measured: a server
+// that refused one lone call has not told us to creep.
+const minMeasured = 10
 
 // dismissLocked sends away those in line whose turn will now come too late. They
 // learn it at once, not at the end of a wait that could not end well.
