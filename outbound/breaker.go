@@ -98,47 +98,52 @@ func (t *broken) RoundTrip(req *http.Request) (*http.Response, error) {
 	if b.Execute == nil {
 		return t.next.RoundTrip(req)
 	}
-	var (
-		resp *http.Response
-		err  error
-		ran  bool
-	)
-	_, refusal := b.Execute(func() (*http.Response, error) {
-		ran = true
-		resp, err = t.next.RoundTrip(req)
-		return resp, b.report(t.judge.verdict(resp, err), resp, err)
-	})
-	if !ran {
+	r := &run{t: t, b: b, req: req}
+	_, refusal := b.Execute(r.attempt)
+	if !r.ran {
 		closeBody(req)
 		return nil, &Refusal{Why: BreakerOpen, Err: refusal}
 	}
-	return resp, err
+	return r.resp, r.err
+}
+
+// run is one attempt under a breaker. What came of it is kept here, because what the
+// breaker is told is not what the caller gets.
+type run struct {
+	t    *broken
+	b    Breaker
+	req  *http.Request
+	ran  bool
+	resp *http.Response
+	err  error
+}
+
+func (r *run) attempt() (*http.Response, error) {
+	r.ran = true
+	r.resp, r.err = r.t.next.RoundTrip(r.req)
+	return r.resp, r.b.report(r.t.judge.verdict(r.resp, r.err), r.resp, r.err)
 }
 
 // report is what the breaker is told of an attempt's end: nil when the server
 // answered, an [*Error] otherwise.
 func (b Breaker) report(v Verdict, resp *http.Response, err error) error {
-	e := &Error{Verdict: v, Err: err}
-	if resp != nil {
-		e.Status = resp.StatusCode
-	}
 	switch v.Kind {
+	case OK, Conflict, Permanent:
+		return nil
+	case Throttled, QuotaExhausted:
+		if b.answers() {
+			return nil
+		}
 	case Overloaded:
 		if b.CountOverload {
-			return failure{e}
+			return failure{newError(v, resp, err)}
 		}
-		return b.answered(e)
-	case Throttled, QuotaExhausted:
-		return b.answered(e)
-	case Transient, LocalRefusal, Canceled:
-		return e
+		if b.answers() {
+			return nil
+		}
 	}
-	return nil
+	return newError(v, resp, err)
 }
 
-func (b Breaker) answered(e *Error) error {
-	if b.HalfOpen == nil || b.HalfOpen() {
-		return nil
-	}
-	return e
-}
+// answers reports whether a throttle counts as an answer in the breaker's state.
+func (b Breaker) answers() bool { return b.HalfOpen == nil || b.HalfOpen() }

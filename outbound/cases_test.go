@@ -317,4 +317,3 @@ func TestCase_OB21(t *testing.T) {
 		})
 	}
 }
-

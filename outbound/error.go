@@ -36,6 +36,10 @@ func Check(resp *http.Response, err error, classify ...Classifier) error {
 	if v.Kind == OK {
 		return nil
 	}
+	return newError(v, resp, err)
+}
+
+func newError(v Verdict, resp *http.Response, err error) *Error {
 	e := &Error{Verdict: v, Err: err}
 	if resp != nil {
 		e.Status = resp.StatusCode

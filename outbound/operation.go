@@ -29,8 +29,7 @@ type operation struct {
 
 	mu      sync.Mutex
 	line    line
-	driving bool // somebody serves the line, or the timer will
-	timer   *time.Timer
+	driving bool      // somebody serves the line, or the timer will
 	nextAt  time.Time // when the last refusal said the next token comes
 	paused  time.Time
 	used    time.Time

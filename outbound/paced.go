@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/queue"
@@ -17,11 +15,11 @@ import (
 // attempts, a token, a slot. It stands below every retry and every redirect, so
 // that it counts what the quota counts.
 type paced struct {
-	pacer   *Pacer
-	key     func(*http.Request) ratelimit.Key
-	next    http.RoundTripper
-	resends bool
-	watch   watcher
+	pacer  *Pacer
+	key    func(*http.Request) ratelimit.Key
+	sender *sender           // in a Transport
+	next   http.RoundTripper // used alone
+	watch  watcher
 }
 
 // Over returns a RoundTripper that waits for its turn at p before each request it
@@ -44,27 +42,43 @@ func keyOr(key func(*http.Request) ratelimit.Key) func(*http.Request) ratelimit.
 // RoundTrip sends req when it is its turn, or returns a [*Refusal] and sends
 // nothing.
 func (t *paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	o := t.pacer.operation(t.key(req))
-	s := &send{op: o}
+	s := t.begin(req)
 	if err := t.enter(req.Context(), s); err != nil {
 		closeBody(req)
-		t.watch.refused(o.key, err)
+		t.watch.refused(s.op.key, err)
 		return nil, err
 	}
-	s.body.held = s
-	o.counts.attempts.Add(1)
-	o.counts.inFlight.Add(1)
-	if t.resends {
-		req = s.traced(req)
-	}
-	resp, err := t.next.RoundTrip(req)
+	s.op.counts.attempts.Add(1)
+	s.op.counts.inFlight.Add(1)
+	resp, err := t.pass(req, s)
 	if err != nil {
-		s.failed(err, t.resends)
+		s.failed(err)
 		return nil, err
 	}
 	s.outcome = outcomeOf(Classify(resp, nil))
 	hold(resp, &s.body)
 	return resp, nil
+}
+
+// begin makes the attempt's one object: a small one, or a large one if the attempt
+// has a context of its own.
+func (t *paced) begin(req *http.Request) *send {
+	o := t.pacer.operation(t.key(req))
+	if t.sender == nil || !t.sender.elaborate() {
+		s := &send{op: o}
+		s.body.held = s
+		return s
+	}
+	f := &flight{send: send{op: o}}
+	f.send.flight, f.body.held = f, f
+	return &f.send
+}
+
+func (t *paced) pass(req *http.Request, s *send) (*http.Response, error) {
+	if t.sender == nil {
+		return t.next.RoundTrip(req)
+	}
+	return t.sender.send(req, s)
 }
 
 // enter takes what an attempt costs. Nothing is taken when it fails.
@@ -124,7 +138,8 @@ type send struct {
 	pass    Pass
 	grant   queue.Grant
 	outcome shed.Outcome
-	written atomic.Int32 // times the header went out, when traced
+	flight  *flight   // the object it is part of, or nil
+	timeout [1]string // value of the deadline's header
 }
 
 func (s *send) end() {
@@ -135,12 +150,8 @@ func (s *send) end() {
 }
 
 // failed ends an attempt without an answer. What never left is not charged.
-func (s *send) failed(err error, traced bool) {
-	unsent := errors.Is(err, ErrLocal) || neverLeft(err)
-	if traced {
-		unsent = s.written.Load() == 0
-	}
-	if unsent {
+func (s *send) failed(err error) {
+	if s.unsent(err) {
 		s.op.counts.attempts.Add(^uint64(0))
 		s.pass.Undo(time.Now())
 		if s.job != nil {
@@ -151,20 +162,11 @@ func (s *send) failed(err error, traced bool) {
 	s.body.finish()
 }
 
-// traced makes net/http tell how often it sends the request: on a connection that
-// turns out to be dead it sends again by itself, and the quota counts both.
-func (s *send) traced(req *http.Request) *http.Request {
-	trace := &httptrace.ClientTrace{WroteHeaders: s.wrote}
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
-}
-
-func (s *send) wrote() {
-	if s.written.Add(1) == 1 {
-		return
+// unsent reports whether nothing of the attempt was sent: net/http knows, if it was
+// asked to tell, and some errors are proof.
+func (s *send) unsent(err error) bool {
+	if s.flight != nil && s.flight.counting() {
+		return s.flight.written.Load() == 0
 	}
-	s.op.counts.attempts.Add(1)
-	s.op.owe()
-	if s.job != nil {
-		s.job.owe()
-	}
+	return errors.Is(err, ErrLocal) || neverLeft(err)
 }

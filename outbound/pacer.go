@@ -149,10 +149,10 @@ func (p *Pacer) wait(ctx context.Context, o *operation) (Pass, error) {
 	return pass, err
 }
 
-// refuse counts a refusal; any other error, and none, is not one.
+// refuse counts a refusal; any other error, and none, is not one. These errors come
+// as they were made: errors.As would cost every call an allocation.
 func (o *operation) refuse(err error) {
-	var refusal *Refusal
-	if err != nil && errors.As(err, &refusal) {
+	if refusal, ok := err.(*Refusal); ok {
 		o.counts.refused[refusal.Why].Add(1)
 	}
 }

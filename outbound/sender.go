@@ -15,39 +15,42 @@ import (
 type sender struct {
 	base     http.RoundTripper
 	timeout  time.Duration // zero: none
+	resends  bool          // count what net/http sends again
 	deadline string        // header fields in canonical form; empty: none
 	level    string
+	clocks   clocks
 }
 
-// RoundTrip sends a copy of req.
-func (t *sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	if t.timeout == 0 {
+// elaborate reports whether an attempt needs a context of its own.
+func (t *sender) elaborate() bool { return t.timeout > 0 || t.resends }
+
+// send sends a copy of req.
+func (t *sender) send(req *http.Request, s *send) (*http.Response, error) {
+	f := s.flight
+	if f == nil {
 		out := req.WithContext(req.Context())
-		t.prepare(out)
+		t.prepare(out, s)
 		return t.base.RoundTrip(out)
 	}
-	a := &attempt{}
-	ctx, cancel := context.WithCancelCause(req.Context())
-	a.cancel, a.body.held = cancel, a
-	out := req.WithContext(ctx)
-	t.prepare(out)
-	timer := time.AfterFunc(t.timeout, a.strike)
+	f.begin(req.Context(), t)
+	out := req.WithContext(f)
+	t.prepare(out, s)
 	resp, err := t.base.RoundTrip(out)
-	inTime := timer.Stop()
-	return a.finish(ctx, resp, err, inTime)
+	return f.landed(resp, err)
 }
 
 // prepare gives out a header of its own, and the fields that speak of this attempt.
 // They are set over what came in: a proxy that passes its caller's deadline on
 // would promise time that is spent.
-func (t *sender) prepare(out *http.Request) {
+func (t *sender) prepare(out *http.Request, s *send) {
 	out.Header = out.Header.Clone()
 	if out.Header == nil {
 		out.Header = make(http.Header)
 	}
 	if t.deadline != "" {
 		if left, ok := t.left(out.Context()); ok {
-			out.Header[t.deadline] = []string{strconv.FormatInt(max(left.Milliseconds(), 1), 10)}
+			s.timeout[0] = strconv.FormatInt(max(left.Milliseconds(), 1), 10)
+			out.Header[t.deadline] = s.timeout[:]
 		}
 	}
 	if t.level != "" {
@@ -69,37 +72,3 @@ func (t *sender) left(ctx context.Context) (time.Duration, bool) {
 	}
 	return left, true
 }
-
-// attempt is one attempt with a time limit. The limit is for the answer's header:
-// how long a body may take is the caller's affair, and its context's.
-type attempt struct {
-	body   heldBody
-	cancel context.CancelCauseFunc
-}
-
-func (a *attempt) strike() { a.cancel(errAttemptTimeout) }
-func (a *attempt) end()    { a.cancel(nil) }
-
-func (a *attempt) finish(ctx context.Context, resp *http.Response, err error, inTime bool) (*http.Response, error) {
-	if err == nil && inTime {
-		hold(resp, &a.body)
-		return resp, nil
-	}
-	if err == nil { // the header came as time ran out: its body is cut off already
-		_ = resp.Body.Close()
-	}
-	if err == nil || context.Cause(ctx) == errAttemptTimeout {
-		err = errAttemptTimeout
-	}
-	a.cancel(nil)
-	return nil, err
-}
-
-// errAttemptTimeout ends an attempt that took too long. It is not the caller's
-// deadline, and another attempt may follow.
-var errAttemptTimeout error = attemptTimeout{}
-
-type attemptTimeout struct{}
-
-func (attemptTimeout) Error() string { return "outbound: attempt timed out" }
-func (attemptTimeout) Timeout() bool { return true }

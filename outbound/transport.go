@@ -124,11 +124,11 @@ func MustNew(o Options) *Transport {
 // stack builds the parts, the innermost first.
 func (o Options) stack(p *Pacer, retry RetryOptions) http.RoundTripper {
 	watch, classify := watcher{o.Observer, o.Name}, judge(o.Classify)
-	var next http.RoundTripper = &sender{
-		base: o.Base, timeout: o.AttemptTimeout,
+	send := &sender{
+		base: o.Base, timeout: o.AttemptTimeout, resends: o.CountResends,
 		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
 	}
-	next = &paced{pacer: p, key: o.Key, next: next, resends: o.CountResends, watch: watch}
+	var next http.RoundTripper = &paced{pacer: p, key: o.Key, sender: send, watch: watch}
 	if o.Breaker != nil {
 		next = Break(next, o.Breaker, classify...)
 	}

@@ -101,7 +101,7 @@ func (o *operation) drive() {
 		case refusal.hard:
 			o.turnAway(refusal)
 		default:
-			o.arm(refusal.wait)
+			time.AfterFunc(refusal.wait, o.drive)
 			return
 		}
 	}
@@ -142,16 +142,6 @@ func (o *operation) turnAway(refusal no) {
 	o.line.each(func(_ int, w *waiter) {
 		o.line.settle(w, Pass{}, &Refusal{Why: refusal.why, Wait: refusal.wait})
 	})
-}
-
-func (o *operation) arm(wait time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.timer == nil {
-		o.timer = time.AfterFunc(wait, o.drive)
-		return
-	}
-	o.timer.Reset(wait)
 }
 
 // owe charges for a send that net/http repeated by itself. If no token is to be had

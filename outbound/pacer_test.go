@@ -1,0 +1,362 @@
+package outbound_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+var push = ratelimit.Key{Space: "push.test", ID: "send"}
+
+func newPacer(t *testing.T, o outbound.PacerOptions) *outbound.Pacer {
+	t.Helper()
+	p, err := outbound.NewPacer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func throttled(hint time.Duration) outbound.Verdict {
+	return outbound.Verdict{Kind: outbound.Throttled, Hint: hint, Hinted: hint > 0}
+}
+
+// worst returns by how much the busiest window of at exceeds burst + rate·window,
+// in calls: an oracle that looks at every window that starts and ends with a call.
+func worst(at []time.Time, r rate.Limit, burst int) float64 {
+	slices.SortFunc(at, time.Time.Compare)
+	excess := 0.0
+	for i := range at {
+		for j := i; j < len(at); j++ {
+			allowed := float64(burst) + float64(r)*at[j].Sub(at[i]).Seconds()
+			excess = max(excess, float64(j-i+1)-allowed)
+		}
+	}
+	return excess
+}
+
+func TestWorstFindsABurst(t *testing.T) {
+	start := time.Unix(0, 0)
+	steady := []time.Time{start, start.Add(time.Second), start.Add(2 * time.Second)}
+	if got := worst(steady, 1, 1); got > 1e-9 {
+		t.Errorf("steady calls exceed by %v", got)
+	}
+	if got := worst(append(steady, start.Add(time.Second)), 1, 1); got < 0.99 {
+		t.Errorf("a double call exceeds by %v", got)
+	}
+}
+
+func TestNoWindowExceedsBurstAndRate(t *testing.T) {
+	for seed := range uint64(8) {
+		bubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			const limit, burst = 50, 5
+			p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(limit, burst), MaxWait: 3 * time.Second})
+			var mu sync.Mutex
+			var sent []time.Time
+			var wg sync.WaitGroup
+			for range 400 {
+				patience := time.Duration(random.IntN(2000)) * time.Millisecond
+				level := priority.FromIndex(random.IntN(priority.Count))
+				gaveBack := random.IntN(10) == 0
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(priority.NewContext(t.Context(), level), patience)
+					defer cancel()
+					pass, err := p.Wait(ctx, push)
+					switch {
+					case err != nil:
+					case gaveBack:
+						pass.Undo(time.Now())
+					default:
+						mu.Lock()
+						sent = append(sent, time.Now())
+						mu.Unlock()
+					}
+				})
+				time.Sleep(time.Duration(random.IntN(12)) * time.Millisecond)
+				if random.IntN(60) == 0 {
+					p.Heard(push, throttled(time.Duration(random.IntN(400))*time.Millisecond))
+				}
+			}
+			wg.Wait()
+			if excess := worst(sent, limit, burst); excess > 1e-6 {
+				t.Errorf("a window exceeds its bound by %v of %d calls", excess, len(sent))
+			}
+			if s := p.Stats().Operations[0]; s.Waiting != 0 || len(sent) < 50 {
+				t.Errorf("%d sent, %d still in line", len(sent), s.Waiting)
+			}
+		})
+	}
+}
+
+func TestALineIsServedByLevelThenByArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1, 1)})
+		if _, err := p.Wait(t.Context(), push); err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i, l := range []priority.Level{priority.Batch, priority.Normal, priority.Critical, priority.Normal, priority.High} {
+			wg.Go(func() {
+				if _, err := p.Wait(priority.NewContext(t.Context(), l), push); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				order = append(order, fmt.Sprintf("%v%d", l, i))
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if want := []string{"critical2", "high4", "normal1", "normal3", "batch0"}; !slices.Equal(order, want) {
+			t.Errorf("served %v, want %v", order, want)
+		}
+	})
+}
+
+func TestAWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1, 1), MaxWait: 5 * time.Second})
+		refused := func(ctx context.Context, why outbound.Why) {
+			t.Helper()
+			start := time.Now()
+			_, err := p.Wait(ctx, push)
+			var r *outbound.Refusal
+			if !errors.As(err, &r) || r.Why != why || !errors.Is(err, outbound.ErrLocal) || r.Wait <= 0 {
+				t.Errorf("error %v, want a refusal for %v", err, why)
+			}
+			if time.Since(start) != 0 {
+				t.Errorf("refused after %v", time.Since(start))
+			}
+		}
+		if _, err := p.Wait(t.Context(), push); err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+		defer cancel()
+		refused(short, outbound.WaitTooLong)
+
+		var wg sync.WaitGroup
+		for range 4 { // at 1, 2, 3 and 4 s; the next would be at 5
+			wg.Go(func() {
+				if _, err := p.Wait(t.Context(), push); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		refused(t.Context(), outbound.WaitTooLong)
+		wg.Wait()
+	})
+}
+
+func TestAPauseReachesThoseInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(10, 1)})
+		if _, err := p.Wait(t.Context(), push); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var patient, hopeless atomic.Int64
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := p.Wait(t.Context(), push); err != nil {
+					t.Error(err)
+				}
+				patient.Store(int64(time.Since(start)))
+			})
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err := p.Wait(ctx, push)
+			var r *outbound.Refusal
+			if !errors.As(err, &r) || r.Why != outbound.Paused {
+				t.Errorf("error %v", err)
+			}
+			hopeless.Store(int64(time.Since(start)))
+		})
+		time.Sleep(50 * time.Millisecond)
+		p.Heard(push, throttled(10*time.Second))
+		wg.Wait()
+		if got := time.Duration(patient.Load()); got < 10*time.Second || got > 12*time.Second {
+			t.Errorf("the patient were served after %v", got)
+		}
+		if got := time.Duration(hopeless.Load()); got != 50*time.Millisecond {
+			t.Errorf("the hopeless learned it after %v, want at once", got)
+		}
+	})
+}
+
+func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1, 1)})
+		if _, err := p.Wait(t.Context(), push); err != nil {
+			t.Fatal(err)
+		}
+		cause := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if _, err := p.Wait(ctx, push); !errors.Is(err, cause) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel(cause)
+		wg.Wait()
+		if n := p.Stats().Operations[0].Waiting; n != 0 {
+			t.Errorf("%d in line", n)
+		}
+		start := time.Now()
+		if _, err := p.Wait(t.Context(), push); err != nil || time.Since(start) != time.Second {
+			t.Errorf("the next one waited %v, %v: want the token that nobody took", time.Since(start), err)
+		}
+	})
+}
+
+func TestTwentyConcurrentThrottlesCutOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(100, 100)})
+		for range 20 {
+			if _, err := p.Wait(t.Context(), push); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 20 {
+			p.Heard(push, throttled(0))
+		}
+		s := p.Stats().Operations[0]
+		if s.Cuts != 1 || s.Rate < 69.9 || s.Rate > 70.1 || s.Multiplier != 0.7 {
+			t.Errorf("%d cuts, rate %v, multiplier %v; want one cut to 70", s.Cuts, s.Rate, s.Multiplier)
+		}
+		time.Sleep(6 * time.Second)
+		if s = p.Stats().Operations[0]; s.Rate != 100 || s.Multiplier != 1 {
+			t.Errorf("after 6 s: rate %v, multiplier %v; want all of it back", s.Rate, s.Multiplier)
+		}
+	})
+}
+
+func TestAnUnknownQuotaIsLearnedFromTheFirstThrottle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{})
+		for range 300 { // 100 per second
+			if _, err := p.Wait(t.Context(), push); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s := p.Stats().Operations[0]; s.Rate != rate.Inf {
+			t.Errorf("rate %v before any throttle", s.Rate)
+		}
+		p.Heard(push, throttled(0))
+		if s := p.Stats().Operations[0]; s.Rate < 65 || s.Rate > 75 {
+			t.Errorf("rate %v after it, want 0.7 of the 100 measured", s.Rate)
+		}
+		time.Sleep(time.Minute)
+		if s := p.Stats().Operations[0]; s.Rate != rate.Inf {
+			t.Errorf("rate %v a minute later", s.Rate)
+		}
+	})
+}
+
+func TestAServiceWideRefusalReachesEveryOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{})
+		read, write := ratelimit.Key{Space: "a", ID: "read"}, ratelimit.Key{Space: "a", ID: "write"}
+		other := ratelimit.Key{Space: "b", ID: "read"}
+		waited := func(k ratelimit.Key) time.Duration {
+			start := time.Now()
+			if _, err := p.Wait(t.Context(), k); err != nil {
+				t.Error(err)
+			}
+			return time.Since(start)
+		}
+		waited(read)
+		v := outbound.Verdict{Kind: outbound.Overloaded, Scope: outbound.ScopeService, Hint: 2 * time.Second, Hinted: true}
+		p.Heard(read, v)
+		if d := waited(other); d != 0 {
+			t.Errorf("another service waited %v", d)
+		}
+		if d := waited(write); d < 2*time.Second || d > 3*time.Second {
+			t.Errorf("an operation first called during the pause waited %v", d)
+		}
+	})
+}
+
+func TestOperationsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{MaxOperations: 10})
+		for i := range 1000 {
+			if _, err := p.Wait(t.Context(), ratelimit.Key{Space: fmt.Sprint("host", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(p.Stats().Operations); n > 11 {
+			t.Errorf("%d operations tracked", n)
+		}
+		time.Sleep(2 * time.Minute)
+		for i := range 5 {
+			if _, err := p.Wait(t.Context(), ratelimit.Key{Space: fmt.Sprint("late", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(p.Stats().Operations); n != 5 {
+			t.Errorf("%d operations tracked after the others rested, want the 5 new ones", n)
+		}
+	})
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]outbound.Options{
+		"MaxWait":        {MaxWait: -1},
+		"MaxPause":       {MaxPause: -1},
+		"MaxOperations":  {MaxOperations: -1},
+		"Rate":           {Rate: ratelimit.PerKey(-1, 1)},
+		"Budget":         {Budget: outbound.BudgetOptions{Ratio: -3}},
+		"InFlight":       {InFlight: shed.Fixed(0)},
+		"Attempts":       {Retry: outbound.RetryOptions{Attempts: -1}},
+		"MinBackoff":     {Retry: outbound.RetryOptions{MinBackoff: time.Hour}},
+		"AttemptTimeout": {AttemptTimeout: -1},
+		"Classify[0]":    {Classify: []outbound.Classifier{nil}},
+		"DeadlineHeader": {DeadlineHeader: "X Timeout"},
+		"LevelHeader":    {LevelHeader: "a\r\nb"},
+		"Pacer":          {Pacer: new(outbound.Pacer), MaxWait: 1},
+	} {
+		if _, err := outbound.New(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v does not name the field", name, err)
+		}
+	}
+	if _, err := outbound.New(outbound.Options{}); err != nil {
+		t.Errorf("zero Options: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustNew accepted a negative MaxWait")
+		}
+	}()
+	outbound.MustNew(outbound.Options{MaxWait: -1})
+}
+
+var _ http.RoundTripper = (*outbound.Transport)(nil)
