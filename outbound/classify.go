@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"net/http"
+	"time"
 )
 
 // Classifier judges the end of one attempt. Exactly one of resp and err is set,
@@ -54,8 +55,20 @@ type judge []Classifier
 func (j judge) verdict(resp *http.Response, err error) Verdict {
 	for _, c := range j {
 		if v, ok := c(resp, err); ok {
-			return v
+			return completed(resp, v)
 		}
 	}
 	return Classify(resp, err)
+}
+
+// completed adds to a verdict what the header says beside it.
+func completed(resp *http.Response, v Verdict) Verdict {
+	if resp == nil {
+		return v
+	}
+	if slowDown(v.Kind) && !v.Hinted {
+		v.Hint, v.Hinted = Hint(resp.Header, time.Now())
+	}
+	v.Final = v.Final || relayed(resp.Header) || pushedBack(resp.Header)
+	return v
 }

@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"net/http"
-	"time"
 )
 
 // classifyResponse judges a response of status 400 or above. Vendors come first,
@@ -13,11 +12,7 @@ func classifyResponse(resp *http.Response) Verdict {
 	if !ok {
 		v = vendorVerdict(resp)
 	}
-	if slowDown(v.Kind) && !v.Hinted {
-		v.Hint, v.Hinted = Hint(resp.Header, time.Now())
-	}
-	v.Final = v.Final || relayed(resp.Header) || pushedBack(resp.Header)
-	return shouldRetry(resp.Header, v)
+	return shouldRetry(resp.Header, completed(resp, v))
 }
 
 // slowDown reports whether a verdict of kind k asks for less, so that a hint in the

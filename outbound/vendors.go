@@ -94,12 +94,18 @@ func tooMany(h http.Header) Verdict {
 	if strings.EqualFold(first(h, "X-Ratelimit-Global"), "true") || first(h, "X-Ratelimit-Scope") == "global" {
 		v.Scope = ScopeService
 	}
-	if first(h, "X-Github-Request-Id") == "" {
-		return v
+	if first(h, "X-Github-Request-Id") != "" {
+		return githubLimit(h)
 	}
-	v.Scope = ScopeService
-	if _, ok := Hint(h, time.Now()); !ok {
-		v.Hint, v.Hinted = githubPause, true
+	return v
+}
+
+// githubLimit is a throttle of GitHub's: it concerns the account, and lasts a minute
+// if GitHub does not say how long.
+func githubLimit(h http.Header) Verdict {
+	v := Verdict{Kind: Throttled, Scope: ScopeService, Hint: githubPause, Hinted: true}
+	if d, ok := Hint(h, time.Now()); ok {
+		v.Hint = d
 	}
 	return v
 }
