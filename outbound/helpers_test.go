@@ -10,6 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // tripper is a base made of a function.
@@ -152,3 +156,18 @@ func get(t *testing.T, ctx context.Context, rt http.RoundTripper) (status int, b
 	}
 	return resp.StatusCode, string(text), nil
 }
+
+func inFlightConfig(n int) queue.Config {
+	return queue.Config{Limit: shed.Fixed(n), MaxWait: 4 * time.Second}
+}
+
+// neverLimiter refuses for good, as a limit does whose burst is below the cost.
+type neverLimiter struct{}
+
+func (neverLimiter) Take(context.Context, time.Time, ratelimit.Key, int, time.Duration) ratelimit.Decision {
+	return ratelimit.Decision{Never: true}
+}
+func (neverLimiter) Policy(ratelimit.Key) ratelimit.Policy {
+	return ratelimit.Policy{Rate: 1, Burst: 0}
+}
+func (neverLimiter) Validate() error { return nil }
