@@ -1,0 +1,5 @@
+//go:build race
+
+package outbound_test
+
+const raceEnabled = true
