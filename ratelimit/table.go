@@ -166,7 +166,7 @@ func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
 const (
 	sweepRound     = 30 * time.Second
 	sweepRoundFull = 2 * time.Second
-	sweepSteps     = 16 // shards per call at most: some 16 k buckets, well under a millisecond
+	sweepSteps     = 8 // shards per call at most: some 8 k buckets, a fraction of a millisecond
 )
 
 // sweep forgets full buckets in the shards whose turn has come. It is called after
