@@ -1,0 +1,278 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Limiter is a [ratelimit.Limiter] that admits a quota per key and window, by
+// estimate. Make one with [PerKey]. It is safe for concurrent use. With its own
+// counter Take allocates nothing and blocks on nothing but a lock; with a foreign
+// one it waits for the counter, at most [Timeout].
+type Limiter struct {
+	settings
+	quota  int
+	length time.Duration
+	err    error
+	counts *counts
+}
+
+// counts is what a reload keeps.
+type counts struct {
+	local  *local
+	remote *remote // nil without a foreign counter
+	latest atomic.Int64
+}
+
+// Unlimited is the quota of a plan that has none.
+const Unlimited = math.MaxInt
+
+// PerKey returns a limiter that admits quota per key in each window of the given
+// length. A quota below one, and a length that is not whole seconds from one to a
+// year, are errors from Validate, and nothing is admitted.
+//
+// It never grants in advance: a maxWait is treated as zero.
+func PerKey(quota int, length time.Duration, opts ...Option) *Limiter {
+	l := &Limiter{quota: quota, length: length, settings: defaults()}
+	for _, opt := range opts {
+		opt(&l.settings)
+	}
+	if l.err = l.check(); l.err != nil {
+		l.err = fmt.Errorf("ratelimit/window: limit %q: %w", l.name, l.err)
+		return l
+	}
+	l.counts = l.fresh()
+	return l
+}
+
+func (l *Limiter) fresh() *counts {
+	c := &counts{local: newLocal(l.maxKeys)}
+	c.latest.Store(math.MinInt64)
+	if l.counter != nil {
+		l.counter.Config(l.quota, l.length)
+		c.remote = newRemote(l.counter, l.length, l.timeout)
+	}
+	return c
+}
+
+func (l *Limiter) check() error {
+	switch {
+	case l.quota < 1:
+		return fmt.Errorf("quota is %d, must be at least 1", l.quota)
+	case l.length < time.Second || l.length > 366*24*time.Hour || l.length%time.Second != 0:
+		return fmt.Errorf("length is %v, must be whole seconds, from one to a year", l.length)
+	case l.name == "":
+		return errors.New("Name is empty")
+	case l.maxKeys < 1:
+		return fmt.Errorf("MaxKeys is %d, must be at least 1", l.maxKeys)
+	case l.timeout <= 0:
+		return fmt.Errorf("Timeout is %v, must be above 0", l.timeout)
+	case l.fallback > Closed:
+		return fmt.Errorf("Fallback is %d, must be Local, Open or Closed", l.fallback)
+	}
+	for plan, quota := range l.plans {
+		if quota < 0 {
+			return fmt.Errorf("plan %q: quota is %d, must not be negative", plan, quota)
+		}
+	}
+	return nil
+}
+
+// Take implements [ratelimit.Limiter]. The context ends the wait for a foreign
+// counter, as a failure of it.
+func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, _ time.Duration) (d ratelimit.Decision) {
+	d.Policy = l.name
+	quota := l.quotaFor(key)
+	cost = max(cost, 1)
+	switch {
+	case l.err != nil || cost > quota:
+		d.Never = true
+		return d
+	case quota == Unlimited:
+		d.OK, d.Remaining = true, math.MaxInt
+		return d
+	}
+	a := asked{quota: int64(quota), cost: int64(cost), length: l.length}
+	a.window, a.elapsed = l.counts.turn(now, l.length)
+	source := ratelimit.SourceDirect
+	if l.counts.remote == nil || !l.counts.remote.take(ctx, key, &a) {
+		source = l.alone(key, &a)
+	} else if a.ok {
+		l.counts.note(key, &a)
+	}
+	a.answer(&d)
+	if d.Source = source; source == ratelimit.SourceClosed {
+		d.Wait, d.Reset = pause, pause
+	}
+	if d.OK && source != ratelimit.SourceOpen {
+		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: cost, At: now, Mark: mark(a.window, source)}
+	}
+	return d
+}
+
+// asked is a question and, once decided, its answer.
+type asked struct {
+	window, quota, cost int64
+	length              time.Duration
+	usage
+	ok bool
+}
+
+// admit decides on counts.
+func (a *asked) admit(now, before int64) bool {
+	a.now, a.before = max(now, 0), max(before, 0)
+	a.ok = a.fits(a.quota, a.cost, a.length)
+	return a.ok
+}
+
+func (a *asked) answer(d *ratelimit.Decision) {
+	d.OK = a.ok
+	d.Reset = a.length - a.elapsed
+	if a.ok {
+		a.now += a.cost
+	} else {
+		d.Wait = a.wait(a.quota, a.cost, a.length)
+		d.Reset = d.Wait
+	}
+	d.Remaining = int(min(a.left(a.quota, a.length), math.MaxInt))
+}
+
+// alone decides without the foreign counter.
+func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
+	if l.counts.remote != nil {
+		switch l.fallback {
+		case Open:
+			a.ok = true
+			return ratelimit.SourceOpen
+		case Closed:
+			a.now = a.quota
+			return ratelimit.SourceClosed
+		}
+	}
+	c := l.counts.local
+	shared := c.use(c.hash(key.Space, key.ID), a.window, a.cost, a.admit)
+	switch {
+	case shared:
+		return ratelimit.SourceOverflow
+	case l.counts.remote != nil:
+		return ratelimit.SourceShare
+	default:
+		return ratelimit.SourceLocal
+	}
+}
+
+// note keeps this process' own count warm for when the foreign one is away.
+func (c *counts) note(key ratelimit.Key, a *asked) {
+	c.local.use(c.local.hash(key.Space, key.ID), a.window, a.cost, func(int64, int64) bool { return true })
+}
+
+// turn returns the number of the window that now is in, never one that was left
+// before, and how far it has come.
+func (c *counts) turn(now time.Time, length time.Duration) (window int64, elapsed time.Duration) {
+	start := now.UTC().Truncate(length)
+	window = (start.Unix() - zero) / int64(length/time.Second)
+	for latest := c.latest.Load(); window != latest; latest = c.latest.Load() {
+		if window < latest {
+			return latest, 0
+		}
+		if c.latest.CompareAndSwap(latest, window) {
+			c.local.turn(window)
+		}
+	}
+	return window, now.Sub(start)
+}
+
+// zero is the instant from which [time.Time.Truncate] counts, and so windows are
+// numbered: the same windows as httprate's.
+var zero = time.Time{}.Unix()
+
+// Undo implements [ratelimit.Undoer]. A foreign counter is told in the background,
+// by a negative increment; one that cannot do that keeps the count.
+func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) {
+	if l.err != nil || g.Cost < 1 {
+		return
+	}
+	window, source := unmark(g.Mark)
+	c := l.counts.local
+	key := c.hash(g.Key.Space, g.Key.ID)
+	if source == ratelimit.SourceOverflow {
+		key = hash{}
+	}
+	c.giveBack(key, window, int64(g.Cost))
+	if source == ratelimit.SourceDirect && l.counts.remote != nil {
+		l.counts.remote.giveBack(g.Key, window, g.Cost)
+	}
+}
+
+func mark(window int64, s ratelimit.Source) uint64 { return uint64(window)<<8 | uint64(s) }
+
+func unmark(m uint64) (int64, ratelimit.Source) { return int64(m) >> 8, ratelimit.Source(m & 0xff) }
+
+func (l *Limiter) quotaFor(key ratelimit.Key) int {
+	if quota, ok := l.plans[key.Plan]; ok {
+		return quota
+	}
+	return l.quota
+}
+
+// Policy implements [ratelimit.Limiter].
+func (l *Limiter) Policy(key ratelimit.Key) ratelimit.Policy {
+	quota := l.quotaFor(key)
+	p := ratelimit.Policy{Name: l.name, Burst: quota, Window: l.length, Rate: rate.Inf}
+	if quota != Unlimited {
+		p.Rate = rate.Limit(float64(quota) / l.length.Seconds())
+	}
+	return p
+}
+
+// Validate implements [ratelimit.Limiter].
+func (l *Limiter) Validate() error { return l.err }
+
+// Own implements [ratelimit.Owner]. Counts are kept from a limiter of the same name
+// and length; a foreign counter is shared by nature.
+func (l *Limiter) Own(prev ratelimit.Limiter) ratelimit.Limiter {
+	own := *l
+	switch {
+	case l.err != nil:
+	case l.Adopts(prev):
+		old := prev.(*Limiter).counts
+		own.counts = &counts{local: old.local, remote: l.counts.remote}
+		own.counts.local.max.Store(int64(l.maxKeys))
+		own.counts.latest.Store(old.latest.Load())
+	default:
+		own.counts = &counts{local: newLocal(l.maxKeys), remote: l.counts.remote}
+		own.counts.latest.Store(math.MinInt64)
+	}
+	return &own
+}
+
+// Adopts implements [ratelimit.Adopter].
+func (l *Limiter) Adopts(prev ratelimit.Limiter) bool {
+	p, ok := prev.(*Limiter)
+	return ok && l.err == nil && p.err == nil && p.name == l.name && p.length == l.length
+}
+
+// Stats implements [ratelimit.Counter].
+func (l *Limiter) Stats() ratelimit.Stats {
+	if l.err != nil {
+		return ratelimit.Stats{}
+	}
+	c := l.counts.local
+	return ratelimit.Stats{Keys: int(c.keys.Load()), MaxKeys: l.maxKeys, Overflow: c.overflow.Load()}
+}
+
+var (
+	_ ratelimit.Limiter = (*Limiter)(nil)
+	_ ratelimit.Owner   = (*Limiter)(nil)
+	_ ratelimit.Adopter = (*Limiter)(nil)
+	_ ratelimit.Undoer  = (*Limiter)(nil)
+	_ ratelimit.Counter = (*Limiter)(nil)
+)
