@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -60,38 +61,52 @@ func TestCase_IF05(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(g.Handler(okHandler()))
-	t.Cleanup(func() { // the sizes run in parallel, and end before this
-		srv.Close()
-		p.Release(shed.Served)
-	})
+	t.Cleanup(func() { p.Release(shed.Served) })
 	for _, size := range []int64{1 << 10, 200 << 10, 10 << 20, 100 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
-			client := &http.Client{Transport: &http.Transport{}}
-			defer client.CloseIdleConnections()
-			for range 20 {
-				body := &countedZeros{left: size}
-				r, _ := http.NewRequest(http.MethodPost, srv.URL, body)
-				r.ContentLength = size
-				res, err := client.Do(r)
-				if err != nil {
-					t.Fatalf("transport error: %v", err)
-				}
-				_, _ = io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
-					t.Errorf("answer = %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
-				}
-				if large := size > 256<<10; res.Close != large {
-					t.Errorf("Connection: close = %v for %d bytes", res.Close, size)
-				}
-				if sent := body.sent.Load(); size > 10<<20 && sent > size/2 {
-					t.Errorf("%d of %d bytes were taken in", sent, size)
-				}
+			large := size > 256<<10
+			if n := refusedUploads(t, g, size, 20); !large && n != 1 {
+				t.Errorf("20 refusals took %d connections, want 1", n)
 			}
 		})
 	}
+}
+
+// refusedUploads posts bodies of the given size, all of which g must refuse, and
+// returns over how many TCP connections.
+func refusedUploads(t *testing.T, g *admission.Gate, size int64, tries int) int64 {
+	var opened atomic.Int64
+	srv := httptest.NewUnstartedServer(g.Handler(okHandler()))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	client := srv.Client()
+	for range tries {
+		body := &countedZeros{left: size}
+		r, _ := http.NewRequest(http.MethodPost, srv.URL, body)
+		r.ContentLength = size
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("transport error: %v", err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+			t.Errorf("answer = %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+		}
+		if large := size > 256<<10; res.Close != large {
+			t.Errorf("Connection: close = %v for %d bytes", res.Close, size)
+		}
+		if sent := body.sent.Load(); size > 10<<20 && sent > size/2 {
+			t.Errorf("%d of %d bytes were taken in", sent, size)
+		}
+	}
+	return opened.Load()
 }
 
 // countedZeros is a body that knows how much of it was sent.

@@ -18,8 +18,6 @@ type wire struct {
 	conns  chan net.Conn
 	done   chan struct{}
 	once   sync.Once
-	dialed int
-	mu     sync.Mutex
 }
 
 // newWire serves h; set may change the server before it starts.
@@ -46,9 +44,6 @@ func newWire(t *testing.T, h http.Handler, set func(*http.Server)) *wire {
 
 func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
-	w.mu.Lock()
-	w.dialed++
-	w.mu.Unlock()
 	select {
 	case w.conns <- server:
 		return client, nil
@@ -57,12 +52,6 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (w *wire) connections() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dialed
 }
 
 // Accept, Close and Addr make the wire the server's listener.
