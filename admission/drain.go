@@ -58,7 +58,7 @@ func (g *Gate) left() (running, streams int) {
 	for _, p := range c.pools {
 		running += p.slots.Stats().InFlight
 	}
-	return running, g.openStreams()
+	return running, int(g.streams.Load())
 }
 
 // notifyIdle tells a waiting Drain to look again. A release lowers the counts

@@ -1,6 +1,11 @@
 package admission
 
-import "github.com/headgate-go/headgate/ratelimit"
+import (
+	"maps"
+	"slices"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
 
 // LimitStats is a snapshot of one of a gate's limits.
 type LimitStats struct {
@@ -19,18 +24,26 @@ func (g *Gate) limitStats(c *config) (all []LimitStats) {
 			all = append(all, LimitStats{l.name, l.Policy(ratelimit.Key{}), ratelimit.StatsOf(l.Limiter)})
 		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	routes := LimitStats{Name: "route"}
-	limited := false
-	for _, rt := range g.routes {
-		if rt.limit != nil {
-			limited = true
-			routes.Add(ratelimit.StatsOf(rt.limit))
-		}
-	}
-	if limited {
+	if routes, limited := g.routeStats(c); limited {
 		all = append(all, routes)
 	}
 	return all
+}
+
+// routeStats adds up the limits of the routes' own, and says whether there are any.
+func (g *Gate) routeStats(c *config) (sum LimitStats, limited bool) {
+	g.mu.Lock()
+	routes := slices.Clone(g.routes)
+	g.mu.Unlock()
+	if c.rules != nil {
+		routes = slices.AppendSeq(routes, maps.Values(c.rules.routes))
+	}
+	sum.Name = "route"
+	for _, rt := range routes {
+		if rt.limit != nil {
+			limited = true
+			sum.Add(ratelimit.StatsOf(rt.limit))
+		}
+	}
+	return sum, limited
 }

@@ -36,7 +36,9 @@ type Options struct {
 	// the numbers of Rate.
 	Anonymous ratelimit.Limiter
 	// Address limits every client address before Tenant runs, so that made-up
-	// credentials cannot buy look-ups. Nil: ratelimit.Unlimited.
+	// credentials cannot buy look-ups: its token stays spent when Tenant finds
+	// nobody, and comes back when a verified caller is refused by another limit.
+	// Nil: ratelimit.Unlimited.
 	Address ratelimit.Limiter
 	// Quota is a long limit ("10,000 a day"), decided together with Rate. Unlike a
 	// token of Rate, its unit is given back when capacity refuses the request. Nil:
@@ -72,8 +74,9 @@ type Options struct {
 	LevelHeader string
 	// Routes ranks requests by net/http mux patterns ("POST /checkout"), for
 	// Handler mounted at the very edge, before any routing. What no pattern matches
-	// is Normal, and so is a path that is not clean and unescaped: a respelled path
-	// gains nothing. At does not look at it.
+	// is Normal. A respelled path, one that is not clean and unescaped, gains
+	// nothing: it is under the cost, limits and caps of the pattern it may be taken
+	// for, but never above Normal nor exempt. At does not look at Routes.
 	Routes map[string]Rule
 	// Headers tell clients about their limit, on every answer. Zero: none.
 	Headers Headers

@@ -74,6 +74,7 @@ func (rs *receipts) adjust(now time.Time, cost int) {
 // verdict is the part of a decision that the client and the observer hear of.
 type verdict struct {
 	by     ratelimit.Limiter // nil: nobody was asked
+	which  int               // of the limits
 	ok     bool
 	never  bool
 	source ratelimit.Source
@@ -108,16 +109,30 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 		return
 	}
 	rs := &v.taken
+	if v.limit.refused() {
+		v.alsoAsk(i, l)
+		return
+	}
 	d := l.Take(ctx, v.now, rs.key, rs.cost, 0)
 	if d.OK && d.Grant.From != nil {
 		rs.keep(i, &d.Grant)
 	}
-	v.heard(l, &d)
+	v.heard(i, l, &d)
+}
+
+// alsoAsk looks whether a limit would refuse for longer than the one that did. It
+// takes nothing, not even for a moment: nobody else may be refused for the sake of
+// a request that is refused itself.
+func (v *visit) alsoAsk(i int, l ratelimit.Limiter) {
+	if p, ok := l.(ratelimit.Peeker); ok {
+		d := p.Peek(v.now, v.taken.key, v.taken.cost, 0)
+		v.heard(i, l, &d)
+	}
 }
 
 // heard keeps the answer that tells the caller most: a refusal rather than a
 // grant, the longest of several refusals, the scarcest of several grants.
-func (v *visit) heard(l ratelimit.Limiter, d *ratelimit.Decision) {
+func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 	if d.Shadow != "" && v.shadow == shed.Admitted {
 		v.shadow = shed.RateLimited
 	}
@@ -131,29 +146,41 @@ func (v *visit) heard(l ratelimit.Limiter, d *ratelimit.Decision) {
 		}
 	}
 	*known = verdict{
-		by: l, ok: d.OK, never: d.Never, source: d.Source,
+		by: l, which: i, ok: d.OK, never: d.Never, source: d.Source,
 		left: d.Remaining, wait: d.Wait, reset: d.Reset, policy: d.Policy,
 	}
 }
 
 // settle refuses if any limit did, unless they are in shadow.
 func (v *visit) settle() bool {
-	if v.limit.by == nil || v.limit.ok {
+	if !v.limit.refused() {
 		return true
 	}
-	for i := range limits {
-		v.taken.undo(v.now, i)
-	}
+	v.takeNothing()
 	reason := v.limit.refusal()
 	if v.Shadow&ShadowRate != 0 {
 		v.shadow, v.limit = reason, verdict{}
 		return true
 	}
+	v.broken = v.limit.policy
 	if reason != shed.Never {
 		v.retryAfter = v.limit.wait
 	}
 	return v.refuse(reason)
 }
+
+// takeNothing returns what the limits granted. Only the address has paid for good
+// when nothing vouches for the caller: its token is the price of the look-up, which
+// was made.
+func (v *visit) takeNothing() {
+	for i := range limits {
+		if i != byAddress || v.Caller.Verified {
+			v.taken.undo(v.now, i)
+		}
+	}
+}
+
+func (d *verdict) refused() bool { return d.by != nil && !d.ok }
 
 func (d *verdict) refusal() shed.Reason {
 	switch {
@@ -181,9 +208,27 @@ func (v *visit) withinAddress(ctx context.Context) bool {
 }
 
 // advertise tells the client about the limit that refused it, or about the one
-// nearest exhaustion. Limits in shadow are not told: nobody enforces them.
+// nearest exhaustion. What is in shadow is not told: nobody enforces it.
 func (v *visit) advertise(h http.Header) {
-	if v.Headers != 0 && v.limit.by != nil {
-		v.Headers.write(h, v.limit.by.Policy(v.taken.key), v.limit.left, v.limit.reset)
+	if v.Headers == 0 || v.limit.by == nil || v.Shadow&ShadowRate != 0 {
+		return
 	}
+	key := v.taken.key
+	if v.limit.which == byAddress {
+		key = addressKey(v.taken.address)
+	}
+	v.Headers.write(h, policyNamed(v.limit.policy, v.limit.by, key), v.limit.left, v.limit.reset)
+}
+
+// policyNamed returns the policy of that name of l, which may be made of several.
+func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
+	if _, several := l.(ratelimit.Lister); several {
+		var room [ratelimit.MaxLimits]ratelimit.Policy
+		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
+			if p.Name == name {
+				return p
+			}
+		}
+	}
+	return l.Policy(key)
 }

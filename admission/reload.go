@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -13,9 +14,9 @@ import (
 // above a lowered limit drains. On an error, which names the field, nothing
 // changes. It does not block on requests and is safe for concurrent use.
 //
-// Name must be the same. A nil Observer keeps the one there is. A pool that a
-// route uses cannot go. What At was told about a route stays. On a nil gate it is
-// an error.
+// Name must be the same. A nil Observer keeps the one there is. A pool cannot go
+// while a route uses it or work is in it. What At was told about a route stays. On
+// a nil gate it is an error.
 func (g *Gate) Update(opts Options) error {
 	if g == nil {
 		return errors.New("admission: Update of a nil gate")
@@ -31,7 +32,7 @@ func (g *Gate) Update(opts Options) error {
 		return fmt.Errorf("admission: %w", err)
 	}
 	g.config.Store(c)
-	if opts.Observer != nil {
+	if !sameObserver(c.Observer, prev.Observer) {
 		c.Observer.Attach(c.Name, g.Stats)
 	}
 	if g.draining.Load() {
@@ -57,7 +58,26 @@ func (g *Gate) successor(opts Options, prev *config) (*config, error) {
 			return nil, fmt.Errorf("Options.Pools: %q is gone, but a route uses it", rt.pool)
 		}
 	}
+	for name, p := range prev.pools {
+		if c.pools[name] == nil && p.busy() {
+			return nil, fmt.Errorf("Options.Pools: %q is gone, but work is in it", name)
+		}
+	}
 	return c, nil
+}
+
+// busy reports whether work holds a slot of p or waits for one.
+func (p *pool) busy() bool {
+	s := p.slots.Stats()
+	for _, n := range s.Waiting {
+		s.InFlight += n
+	}
+	return s.InFlight > 0
+}
+
+// sameObserver is a == b where values of their type can be compared, else false.
+func sameObserver(a, b Observer) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // adoptPools puts the pools of prev in the place of those just built to check the

@@ -175,6 +175,7 @@ func (r *request) leaveSlot() {
 	defer r.mu.Unlock()
 	if v := r.visit; v != nil && v.route.streams > 0 && !r.streaming {
 		r.streaming = true
+		v.gate.streams.Add(1) // before the slot is free: Drain counts slots, then streams
 		r.held, _ = v.at.slots.Release(v.slot, shed.Ignored)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/headgate-go/headgate/priority"
 )
@@ -34,7 +36,7 @@ type rules struct {
 }
 
 // ruled is a route in the clothes of a handler, so that the mux can find it.
-type ruled struct{ *route }
+type ruled struct{ route, humble *route }
 
 func (ruled) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
@@ -74,30 +76,71 @@ func (rs *rules) add(pattern string, rt *route) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	rs.mux.Handle(pattern, ruled{rt})
+	rs.mux.Handle(pattern, ruled{rt, rt.humbled()})
 	rs.routes[pattern] = rt
 	return nil
 }
 
 // rank returns the route of r's pattern, or fallback.
 func (rs *rules) rank(r *http.Request, fallback *route) *route {
-	if rs == nil || !spelledPlainly(r) {
+	if rs == nil {
 		return fallback
 	}
-	h, _ := rs.mux.Handler(r)
-	if rt, ok := h.(ruled); ok {
-		return rt.route
+	m, ok := rs.match(r)
+	if spelledPlainly(r.URL) {
+		if ok {
+			return m.route
+		}
+		return fallback
+	}
+	if !ok {
+		m, ok = rs.match(respelled(r))
+	}
+	if ok {
+		return m.humble
 	}
 	return fallback
 }
 
-// spelledPlainly reports whether the path has its one canonical spelling. Routers
-// differ in what they make of any other, so no rank may hang on it.
-func spelledPlainly(r *http.Request) bool {
-	p := r.URL.Path
-	if r.URL.RawPath != "" || p == "" || p[0] != '/' {
-		return false
+func (rs *rules) match(r *http.Request) (ruled, bool) {
+	h, _ := rs.mux.Handler(r)
+	m, ok := h.(ruled)
+	return m, ok
+}
+
+// humbled is the route for a path with another spelling. Routers differ in what
+// they make of one, so what the rule asks holds (its cost, limits and caps, a level
+// below Normal), and what it grants does not.
+func (rt *route) humbled() *route {
+	h := *rt
+	h.level, h.exempt = min(h.level, priority.Normal), false
+	return &h
+}
+
+// spelledPlainly reports whether the path has its one canonical spelling: clean,
+// and with nothing escaped that need not be.
+func spelledPlainly(u *url.URL) bool {
+	return u.RawPath == "" && u.Path == cleanPath(u.Path)
+}
+
+// respelled returns r as a router reads it that cleans and unescapes paths.
+func respelled(r *http.Request) *http.Request {
+	plain := *r
+	plain.URL = &url.URL{Host: r.URL.Host, Path: cleanPath(r.URL.Path)}
+	return &plain
+}
+
+// cleanPath is path.Clean of a rooted path, a final slash kept.
+func cleanPath(p string) string {
+	if p == "" || p[0] != '/' {
+		p = "/" + p
 	}
 	clean := path.Clean(p)
-	return p == clean || len(p) == len(clean)+1 && p[len(p)-1] == '/' && p[:len(clean)] == clean
+	if p[len(p)-1] != '/' || clean == "/" {
+		return clean
+	}
+	if len(p) == len(clean)+1 && strings.HasPrefix(p, clean) {
+		return p // nothing to allocate
+	}
+	return clean + "/"
 }

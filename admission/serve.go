@@ -91,7 +91,7 @@ func (v *visit) identify(r *http.Request) bool {
 			return false
 		}
 	}
-	c, err := v.Tenant(r)
+	c, err := v.tenant(r)
 	if err != nil {
 		return v.unidentified(err)
 	}
@@ -102,11 +102,19 @@ func (v *visit) identify(r *http.Request) bool {
 	return true
 }
 
-// unidentified refuses as the identify step says.
+// tenant asks who it is. A browser sends no credentials with a preflight, and one
+// that carries some must not buy a look-up for nothing.
+func (v *visit) tenant(r *http.Request) (Caller, error) {
+	if v.free {
+		return Caller{}, nil
+	}
+	return v.Tenant(r)
+}
+
+// unidentified refuses as the identify step says. The address has paid for it.
 func (v *visit) unidentified(err error) bool {
-	v.taken.undo(v.now, byAddress)
 	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() {
-		v.retryAfter, v.limit.policy = rej.RetryAfter, rej.Policy
+		v.retryAfter, v.broken = rej.RetryAfter, rej.Policy
 		return v.refuse(rej.Reason)
 	}
 	return v.refuse(shed.Unidentified)
@@ -125,7 +133,7 @@ func (v *visit) rank(r *http.Request) priority.Level {
 // answer writes the refusal.
 func (v *visit) answer(w http.ResponseWriter, r *http.Request) {
 	v.advertise(w.Header())
-	rej := Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.limit.policy}
+	rej := Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
 	rej.write(w, r)
 }
 

@@ -21,7 +21,7 @@ type Stats struct {
 	Shadowed [priority.Count][shed.ReasonCount]uint64 // admitted visits that a layer in shadow mode would have refused
 	Pools    []PoolStats                              // the unnamed pool first, then by name
 	Limits   []LimitStats                             // those that limit anything
-	Streams  int                                      // open on stream routes
+	Streams  int                                      // that left their slot and are open
 	Limited  []LimitedCaller                          // those most refused by limits of their own lately, the most first
 }
 
@@ -56,7 +56,7 @@ func (g *Gate) Stats() Stats {
 	c := g.config.Load()
 	s := Stats{
 		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: g.limitStats(c),
-		Streams: g.openStreams(), Limited: g.limited.top(time.Now()),
+		Streams: int(g.streams.Load()), Limited: g.limited.top(time.Now()),
 	}
 	g.tally.read(&s)
 	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
@@ -64,17 +64,6 @@ func (g *Gate) Stats() Stats {
 		s.Pools = append(s.Pools, PoolStats{Name: name, Stats: c.pools[name].slots.Stats()})
 	}
 	return s
-}
-
-func (g *Gate) openStreams() (n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, rt := range g.routes {
-		if rt.streams > 0 {
-			n += int(rt.running.Load())
-		}
-	}
-	return n
 }
 
 // tally counts how visits ended.

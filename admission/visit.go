@@ -23,6 +23,7 @@ type visit struct {
 	taken receipts
 	sold
 	limit   verdict     // of the limit that refused, or the one nearest exhaustion
+	broken  string      // name of the limit that refused; empty when it was no limit
 	shadow  shed.Reason // what shadow mode let through; else Admitted
 	capped  bool        // counted under TenantCap
 	sharing bool        // counted under its plan's share of the pool
@@ -154,6 +155,9 @@ func (v *visit) refused() {
 // ended accounts for the end of admitted work whose slot is already back.
 func (v *visit) ended(o shed.Outcome, served time.Duration, streamed bool) {
 	v.leaveCaps()
+	if streamed {
+		v.gate.streams.Add(-1)
+	}
 	if v.Observer != nil {
 		e := v.event()
 		e.Outcome, e.Served, e.Streamed, e.Waited = o, served, streamed, v.slot.Waited
@@ -182,5 +186,5 @@ func (v *visit) leaveCaps() {
 }
 
 func (v *visit) rejection() *Rejection {
-	return &Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.limit.policy}
+	return &Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
 }
