@@ -57,8 +57,15 @@ func (d *Database) Handler(text string) http.HandlerFunc {
 
 // Announce prints the numbers in force and what to try.
 func Announce(addr string, gate *admission.Gate) {
-	pool := gate.Stats().Pools[0]
-	fmt.Printf("listening on http://%s: %d slots to begin with, a queue of %d\n\n", addr, pool.Limit, pool.Bound)
+	stats := gate.Stats()
+	pool := stats.Pools[0]
+	fmt.Printf("listening on http://%s\n", addr)
+	for _, l := range stats.Limits {
+		fmt.Printf("  %-9s %v requests a second for each caller, bursts of %d\n", l.Name, float64(l.Policy.Rate), l.Policy.Burst)
+	}
+	fmt.Printf("  %-9s %d to begin with; the law moves them\n", "slots", pool.Limit)
+	fmt.Printf("  %-9s %d may wait\n\n", "queue", pool.Bound)
+	fmt.Printf("try:\n")
 	fmt.Printf("  curl -i -X POST -H 'X-API-Key: acme-key' http://%s/checkout\n", addr)
 	fmt.Printf("  curl -i -H 'X-API-Key: globex-key' http://%s/search\n", addr)
 	fmt.Printf("  for i in $(seq 150); do curl -s -o /dev/null -w '%%{http_code} ' -H 'X-API-Key: acme-key' http://%s/export & done; wait\n\n", addr)
