@@ -39,5 +39,7 @@ func main() {
 	mux.Handle("GET /export", gate.At(priority.Batch, admission.Cost(5))(db.Handler("exported")))
 
 	demo.Announce(*addr, gate)
-	log.Fatal(demo.Serve(*addr, mux, gate))
+	if err := demo.Serve(*addr, mux, gate); err != nil {
+		log.Fatal(err)
+	}
 }

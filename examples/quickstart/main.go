@@ -45,5 +45,7 @@ func main() {
 	// quickstart: end
 
 	demo.Announce(*addr, gate)
-	log.Fatal(demo.Serve(*addr, r, gate))
+	if err := demo.Serve(*addr, r, gate); err != nil {
+		log.Fatal(err)
+	}
 }
