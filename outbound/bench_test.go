@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -18,7 +19,7 @@ var stacks = []struct {
 }{
 	{"base", func(base http.RoundTripper) http.RoundTripper { return base }},
 	{"transport", func(base http.RoundTripper) http.RoundTripper {
-		return outbound.MustNew(outbound.Options{Base: base, InFlight: shed.Fixed(10)})
+		return outbound.MustNew(outbound.Options{Base: base, Rate: ratelimit.PerKey(1e6, 1e6), InFlight: shed.Fixed(10)})
 	}},
 	{"everything", func(base http.RoundTripper) http.RoundTripper {
 		return outbound.MustNew(everything(base))
@@ -27,7 +28,7 @@ var stacks = []struct {
 
 func everything(base http.RoundTripper) outbound.Options {
 	return outbound.Options{
-		Base: base, InFlight: shed.Fixed(10), CountResends: true, AttemptTimeout: 1e9,
+		Base: base, Rate: ratelimit.PerKey(1e6, 1e6), InFlight: shed.Fixed(10), CountResends: true, AttemptTimeout: 1e9,
 		Breaker: func(*http.Request) outbound.Breaker {
 			return outbound.Breaker{Execute: func(call func() (*http.Response, error)) (*http.Response, error) { return call() }}
 		},

@@ -27,20 +27,30 @@ func (p *Pacer) Listen(next http.RoundTripper, key func(*http.Request) ratelimit
 
 // RoundTrip passes req on and listens to the answer.
 func (t *listener) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, _, err := t.attempt(req)
+	resp, _, err := t.attempt(req, t.pacer.operation(t.key(req)))
 	return resp, err
 }
 
-// attempt is RoundTrip with the verdict.
-func (t *listener) attempt(req *http.Request) (*http.Response, Verdict, error) {
-	start := time.Now()
-	resp, err := t.next.RoundTrip(req)
+// attempt is RoundTrip for an operation that was looked up already, with the
+// verdict.
+func (t *listener) attempt(req *http.Request, o *operation) (*http.Response, Verdict, error) {
+	var start time.Time
+	if t.watch.on() {
+		start = time.Now()
+	}
+	resp, err := t.pass(req, o)
 	v := t.judge.verdict(resp, err)
-	o := t.pacer.operation(t.key(req))
 	cut, paused := t.pacer.heard(o, v)
 	if t.watch.on() && v.Kind != LocalRefusal {
 		t.watch.answered(o.key, v, time.Since(start))
 		t.watch.slowed(o, v, cut, paused)
 	}
 	return resp, v, err
+}
+
+func (t *listener) pass(req *http.Request, o *operation) (*http.Response, error) {
+	if p, ok := t.next.(*paced); ok && p.pacer == t.pacer {
+		return p.roundTrip(req, o)
+	}
+	return t.next.RoundTrip(req)
 }

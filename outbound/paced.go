@@ -42,7 +42,12 @@ func keyOr(key func(*http.Request) ratelimit.Key) func(*http.Request) ratelimit.
 // RoundTrip sends req when it is its turn, or returns a [*Refusal] and sends
 // nothing.
 func (t *paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := t.begin(req)
+	return t.roundTrip(req, t.pacer.operation(t.key(req)))
+}
+
+// roundTrip is RoundTrip for an operation that was looked up already.
+func (t *paced) roundTrip(req *http.Request, o *operation) (*http.Response, error) {
+	s := t.begin(o)
 	if err := t.enter(req.Context(), s); err != nil {
 		closeBody(req)
 		t.watch.refused(s.op.key, err)
@@ -62,8 +67,7 @@ func (t *paced) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // begin makes the attempt's one object: a small one, or a large one if the attempt
 // has a context of its own.
-func (t *paced) begin(req *http.Request) *send {
-	o := t.pacer.operation(t.key(req))
+func (t *paced) begin(o *operation) *send {
 	if t.sender == nil || !t.sender.elaborate() {
 		s := &send{op: o}
 		s.body.held = s

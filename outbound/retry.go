@@ -106,7 +106,7 @@ func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.budget.Call(time.Now())
 	out := req
 	for n := 1; ; n++ {
-		resp, v, err := t.attempt(out)
+		resp, v, err := t.attempt(out, s.op)
 		if v.Kind == OK {
 			return resp, err
 		}
@@ -130,9 +130,9 @@ func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // attempt sends out once. A listener below has judged the answer already.
-func (t *retrier) attempt(out *http.Request) (*http.Response, Verdict, error) {
-	if l, ok := t.next.(*listener); ok {
-		return l.attempt(out)
+func (t *retrier) attempt(out *http.Request, o *operation) (*http.Response, Verdict, error) {
+	if l, ok := t.next.(*listener); ok && o != nil {
+		return l.attempt(out, o)
 	}
 	resp, err := t.next.RoundTrip(out)
 	return resp, t.judge.verdict(resp, err), err
