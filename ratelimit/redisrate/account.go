@@ -25,7 +25,7 @@ type account struct {
 	terms      terms
 	low        int           // slots left at which the next lease is fetched
 	gone       int           // slots spent or perished since the last call
-	taken      time.Duration // when the last was spent
+	lastAsk    time.Duration // when somebody last wanted one
 
 	calling bool
 	next    time.Duration // earliest next call
@@ -75,6 +75,7 @@ func (a *account) take(t time.Duration, cost int, patience time.Duration) verdic
 		return a.takeShare(t, cost, patience)
 	}
 	a.asked += cost
+	a.lastAsk = t
 	a.lose(a.expire(t))
 	soonest := a.pause
 	if t < a.settle {
@@ -98,7 +99,6 @@ func (a *account) takeSlots(t, ripe time.Duration, cost int, patience time.Durat
 	v.ok = true
 	a.spend(cost)
 	a.gone += cost
-	a.taken = t
 	if t < a.settle {
 		a.share.spend(cost)
 	}
@@ -154,15 +154,15 @@ func (a *account) due(t time.Duration) bool {
 // as long as patience, the smallest at a time being least.
 func (a *account) ask(t time.Duration, need, least int, patience time.Duration) request {
 	a.calling = true
-	r := request{limit: a.conf.limit, want: need, least: least, share: need}
+	r := request{limit: a.conf.limit, want: need, need: need, least: least}
 	a.hint.into(&r, t)
 	r.reserve = int64(patience.Seconds() * a.speed() * micro)
 	expected := a.per(a.terms.tau, t)
 	if a.terms.leasing {
 		r.life, r.gone = a.terms.life, a.gone
-		r.share = max(need, a.terms.q)
-		if expected >= 1 {
-			r.want = max(need, min(int(expected)+1, a.terms.most))
+		r.share = a.terms.q
+		if expected >= 1 && (need > 0 || t-a.lastAsk < a.terms.tau) {
+			r.want = max(need, min(max(int(expected)+1, a.terms.q), a.terms.most))
 		}
 		if ahead := int64(a.terms.reserve) * micro; r.reserve <= ahead {
 			r.reserve = ahead
@@ -196,6 +196,9 @@ func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) 
 			at: max(t, a.pause), balance: float64(rep.before) / micro,
 			rate: a.speed(), granted: rep.granted,
 		})
+		if a.terms.leasing {
+			a.gone -= min(r.need, rep.granted) // the bucket counts them as spent
+		}
 	}
 	a.pace(sent, r, rep.granted)
 }
@@ -237,13 +240,17 @@ func (a *account) lose(n int) {
 // fill again; it says whether there is something to tell.
 func (a *account) lull(t time.Duration) bool {
 	a.lose(a.expire(t))
-	if !a.away && !a.calling && a.held > 0 && t-a.taken >= a.terms.tau {
-		n := a.clear()
-		a.credit += n
-		a.gone += n
+	if a.away || a.calling || t-a.lastAsk < a.terms.tau {
+		return false
 	}
-	return a.credit > 0
+	n := a.clear()
+	a.credit += n
+	a.gone += n
+	return a.unsaid()
 }
+
+// unsaid says that the bucket does not know yet what became of slots.
+func (a *account) unsaid() bool { return a.credit > 0 || a.terms.leasing && a.gone > 0 }
 
 // idle says that forgetting the account loses nothing.
 func (a *account) idle(t time.Duration) bool {

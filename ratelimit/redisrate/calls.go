@@ -146,7 +146,7 @@ func (l *Limiter) timed(ctx context.Context, r request) (reply, error) {
 // watchLocked sees to it that slots nobody wants any more reach the bucket again,
 // also when no other request comes. Its timer ends when nothing is held.
 func (l *Limiter) watchLocked(e *entry) {
-	if e.timer || e.account.held == 0 && e.account.credit == 0 {
+	if e.timer || e.account.held == 0 && !e.account.unsaid() {
 		return
 	}
 	e.timer = true
@@ -157,7 +157,7 @@ func (l *Limiter) watchLocked(e *entry) {
 		if l.life.Err() != nil {
 			return
 		}
-		if t := l.now(); e.account.lull(t) && !l.away.Load() && e.account.due(t) {
+		if t := l.now(); e.account.lull(t) && !l.away.Load() && t >= e.account.next {
 			l.launchLocked(e)
 		}
 		l.watchLocked(e)

@@ -171,7 +171,7 @@ func (f *fleet) retake(p *proc) {
 }
 
 func (f *fleet) watch(p *proc) {
-	if p.watched || p.account.held == 0 && p.account.credit == 0 {
+	if p.watched || p.account.held == 0 && !p.account.unsaid() {
 		return
 	}
 	p.watched = true
@@ -180,7 +180,7 @@ func (f *fleet) watch(p *proc) {
 		if p.gone {
 			return
 		}
-		if p.account.lull(f.now) && p.account.due(f.now) && !p.calling {
+		if p.account.lull(f.now) && f.now >= p.account.next {
 			f.call(p)
 		}
 		f.watch(p)

@@ -5,10 +5,10 @@
 -- State: tokens last pause hold mult epoch version rate burst out cell cur prev
 local n = {}
 for i = 1, #ARGV do n[i] = tonumber(ARGV[i]) end
-local want, least, share, reserve, debit = n[1], n[2], n[3], n[4], n[5]
-local rate, burst, version, life, gone = n[6], n[7], n[8], n[9], n[10]
-local wait, cut, seen, late, touch = n[11], n[12], n[13], n[14], n[15]
-local ratetext = ARGV[6]
+local want, need, least, share, reserve, debit = n[1], n[2], n[3], n[4], n[5], n[6]
+local rate, burst, version, life, gone = n[7], n[8], n[9], n[10], n[11]
+local wait, cut, seen, late, touch = n[12], n[13], n[14], n[15], n[16]
+local ratetext = ARGV[7]
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -101,11 +101,14 @@ local m = factor()
 local paused = math.max(0, pause - now)
 local speed = rate * m / 1000000
 local free = math.floor((tokens + reserve - paused * speed) / 1000000)
-local grant = math.min(want, free, math.max(share, math.floor(free / 2)))
+local grant = math.min(want, free, math.max(need, share, math.floor(free / 2)))
 if grant < math.max(1, least) then grant = 0 end
 local before = tokens
 tokens = tokens - grant * 1000000
-if life > 0 then out, cur = out + grant, cur + grant end
+if life > 0 then -- what callers wait for is spent when it arrives
+  local lent = math.max(0, grant - need)
+  out, cur = out + lent, cur + lent
+end
 
 if grant > 0 or gone ~= 0 or write then
   local full = (burst * 1000000 - tokens) / speed + paused

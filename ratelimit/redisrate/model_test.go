@@ -143,7 +143,7 @@ func (b *bucket) grant(now int64, r request) reply {
 	m := float64(b.multiplier(now)) / micro
 	paused := max(0, b.pause-now)
 	free := int(math.Floor((float64(b.tokens+r.reserve) - float64(paused)*b.limit.rate*m) / micro))
-	g := min(r.want, free, max(r.share, floorHalf(free)))
+	g := min(r.want, free, max(r.need, r.share, floorHalf(free)))
 	if g < max(1, r.least) {
 		g = 0
 	}
@@ -153,7 +153,8 @@ func (b *bucket) grant(now int64, r request) reply {
 	}
 	b.tokens -= int64(g) * micro
 	if r.life > 0 {
-		b.out, b.cur = b.out+int64(g), b.cur+int64(g)
+		lent := int64(max(0, g-r.need))
+		b.out, b.cur = b.out+lent, b.cur+lent
 	}
 	return rep
 }

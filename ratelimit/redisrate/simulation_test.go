@@ -23,10 +23,11 @@ func TestFleetHoldsTheCeiling(t *testing.T) {
 			return 800.0 / 7
 		}},
 		{"in step", 0.3, inStep, func(int) float64 { return 750 }},
+		{"in step 2x", 0.3, inStep, func(int) float64 { return 1250 }},
 		{"light", 0.3, nil, func(int) float64 { return 90 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFleet(8, 1000, 100, time.Millisecond)
+			f := newFleet(8, 1000, 100, 200*time.Microsecond)
 			rnd := rand.New(rand.NewPCG(1, 2))
 			for i, p := range f.procs {
 				f.offer(p, rnd, c.each(i), c.on)

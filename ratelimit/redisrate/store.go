@@ -31,8 +31,9 @@ type request struct {
 	key     string
 	limit   limit
 	want    int           // slots asked for
+	need    int           // of them, for requests that wait
 	least   int           // with fewer than this, none
-	share   int           // beyond this, at most half of what is free
+	share   int           // beyond this and need, at most half of what is free
 	reserve int64         // micro-tokens that the balance may go below zero
 	life    time.Duration // after which slots granted here have perished; 0 in a call per admission
 	gone    int           // slots spent, perished or returned since the last call
