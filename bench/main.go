@@ -1,6 +1,7 @@
 // Command bench measures Headgate.
 //
 //	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-oracle]
+//	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
 package main
 
 import (
@@ -10,14 +11,24 @@ import (
 	"strings"
 
 	"github.com/headgate-go/headgate/bench/gauntlet"
+	"github.com/headgate-go/headgate/bench/shared"
 )
 
+var commands = map[string]func(args []string) error{
+	"gauntlet": runGauntlet,
+	"shared":   shared.Main,
+}
+
 func main() {
-	if len(os.Args) < 2 || os.Args[1] != "gauntlet" {
-		fmt.Fprintln(os.Stderr, "usage: bench gauntlet [flags]")
+	var run func([]string) error
+	if len(os.Args) > 1 {
+		run = commands[os.Args[1]]
+	}
+	if run == nil {
+		fmt.Fprintln(os.Stderr, "usage: bench gauntlet|shared [flags]")
 		os.Exit(2)
 	}
-	if err := runGauntlet(os.Args[2:]); err != nil {
+	if err := run(os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
