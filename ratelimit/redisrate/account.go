@@ -36,7 +36,7 @@ type account struct {
 	share  share
 	debt   debt
 	settle time.Duration // until then the share bounds what the bucket grants
-	credit int           // tokens to give back to the bucket
+	credit int           // tokens to give back to the bucket; negative: to charge it for
 	wasted uint64        // slots that perished
 
 	hint hint // a server's throttle that the others have not heard of
@@ -66,16 +66,27 @@ type verdict struct {
 	source ratelimit.Source
 }
 
-// take decides from what is known here.
+// take decides from what is known here, and takes what it admits.
 func (a *account) take(t time.Duration, cost int, patience time.Duration) verdict {
+	if !a.away {
+		a.asked += cost
+		a.lastAsk = t
+	}
+	v := a.look(t, cost, patience)
+	if v.ok {
+		a.spendFor(t, cost, v.source)
+	}
+	return v
+}
+
+// look decides as take does, and takes nothing.
+func (a *account) look(t time.Duration, cost int, patience time.Duration) verdict {
 	if cost > a.inForce.burst {
-		return verdict{never: true, source: ratelimit.SourceSlot}
+		return verdict{never: true, source: a.source()}
 	}
 	if a.away {
-		return a.takeShare(t, cost, patience)
+		return a.lookAway(t, cost, patience)
 	}
-	a.asked += cost
-	a.lastAsk = t
 	a.lose(a.expire(t))
 	soonest := a.pause
 	if t < a.settle {
@@ -84,30 +95,16 @@ func (a *account) take(t time.Duration, cost int, patience time.Duration) verdic
 			return verdict{wait: soonest - t, source: ratelimit.SourceShare}
 		}
 	}
-	if a.held >= cost {
-		return a.takeSlots(t, max(soonest, a.nth(cost)), cost, patience)
+	if a.held < cost {
+		return a.lookFurther(t, cost, patience)
 	}
-	return a.takeLater(t, cost, patience)
+	wait := max(0, max(soonest, a.nth(cost))-t)
+	return verdict{ok: wait <= patience, wait: wait, source: a.source()}
 }
 
-// takeSlots decides from slots that are held, the last of which is ripe then.
-func (a *account) takeSlots(t, ripe time.Duration, cost int, patience time.Duration) verdict {
-	v := verdict{source: a.source(), wait: max(0, ripe-t)}
-	if v.wait > patience {
-		return v
-	}
-	v.ok = true
-	a.spend(cost)
-	a.gone += cost
-	if t < a.settle {
-		a.share.spend(cost)
-	}
-	return v
-}
-
-// takeLater decides when too few slots are held: by the bucket's last balance,
+// lookFurther decides when too few slots are held: by the bucket's last balance,
 // which others can only have lowered, it may be known that asking is of no use.
-func (a *account) takeLater(t time.Duration, cost int, patience time.Duration) verdict {
+func (a *account) lookFurther(t time.Duration, cost int, patience time.Duration) verdict {
 	if !a.known || t-a.heard > a.conf.believe {
 		return verdict{call: true}
 	}
@@ -127,102 +124,28 @@ func (a *account) earliest(n int) time.Duration {
 	return from
 }
 
+// spendFor takes what a verdict admitted.
+func (a *account) spendFor(t time.Duration, cost int, source ratelimit.Source) {
+	switch source {
+	case ratelimit.SourceShare:
+		a.share.spend(cost)
+		a.debt.add(t, cost, a.share.rate)
+	case ratelimit.SourceOpen:
+		a.debt.add(t, cost, a.share.rate)
+	default:
+		a.spend(cost)
+		a.gone += cost
+		if t < a.settle {
+			a.share.spend(cost)
+		}
+	}
+}
+
 func (a *account) source() ratelimit.Source {
 	if a.terms.leasing {
 		return ratelimit.SourceSlot
 	}
 	return ratelimit.SourceDirect
-}
-
-// due says whether a call should be made that nobody waits for: the next lease,
-// tokens to give back, or a look whether the store is back.
-func (a *account) due(t time.Duration) bool {
-	switch {
-	case a.calling || t < a.next:
-		return false
-	case a.away, a.credit > 0, a.hint.fresh:
-		return true
-	case !a.terms.leasing || !a.known || a.held > a.low || t < a.pause:
-		return false
-	case !a.more(a.terms.tau, t):
-		return false
-	}
-	return a.balance+(t-a.heard).Seconds()*a.speed()+float64(a.terms.reserve) >= 1
-}
-
-// ask writes the call to make for need tokens that callers wait for, some of them
-// as long as patience, the smallest at a time being least.
-func (a *account) ask(t time.Duration, need, least int, patience time.Duration) request {
-	a.calling = true
-	r := request{limit: a.conf.limit, want: need, need: need, least: least}
-	a.hint.into(&r, t)
-	r.reserve = int64(patience.Seconds() * a.speed() * micro)
-	expected := a.per(a.terms.tau, t)
-	if a.terms.leasing {
-		r.life, r.gone = a.terms.life, a.gone
-		r.share = a.terms.q
-		if expected >= 1 && (need > 0 || t-a.lastAsk < a.terms.tau) {
-			r.want = max(need, min(max(int(expected)+1, a.terms.q), a.terms.most))
-		}
-		if ahead := int64(a.terms.reserve) * micro; r.reserve <= ahead {
-			r.reserve = ahead
-		} else {
-			r.want = need // others must not wait for what nobody here has asked for
-		}
-	}
-	r.debit = a.debt.tell(t, a.inForce.burst) - int64(a.credit)*micro
-	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
-	return r
-}
-
-// apply takes in the answer to request r, sent at sent.
-func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) {
-	if a.away {
-		a.comeBack(t)
-	}
-	a.calling, a.known, a.retries = false, true, 0
-	a.debt.told(true)
-	a.heard, a.inForce, a.multiplier, a.epoch = t, rep.limit, rep.multiplier, rep.epoch
-	a.balance = float64(rep.before)/micro - float64(rep.granted)
-	if !a.hint.fresh {
-		a.pause = 0
-	}
-	if rep.pause > 0 {
-		a.pause = t + rep.pause
-	}
-	a.retune(peers)
-	if rep.granted > 0 {
-		a.add(lease{
-			at: max(t, a.pause), balance: float64(rep.before) / micro,
-			rate: a.speed(), granted: rep.granted,
-		})
-		if a.terms.leasing {
-			a.gone -= min(r.need, rep.granted) // the bucket counts them as spent
-		}
-	}
-	a.pace(sent, r, rep.granted)
-}
-
-// pace sets when the next call may be made. A bucket that gave less than a full
-// lease is dry: asking again at once would only take the scraps one by one.
-func (a *account) pace(sent time.Duration, r request, granted int) {
-	a.low, a.next = granted/2, 0
-	if !a.terms.leasing || granted >= min(r.want, a.terms.q) {
-		return
-	}
-	a.next = sent + a.terms.tau/2
-	if a.held == 0 {
-		a.low = 0
-	}
-}
-
-// fail takes in that a call got no answer; the next is made after backoff.
-func (a *account) fail(t, backoff time.Duration, peers int) {
-	a.calling = false
-	a.retries++
-	a.debt.told(false)
-	a.goAway(t, peers)
-	a.next = t + backoff
 }
 
 func (a *account) lose(n int) {
@@ -250,13 +173,13 @@ func (a *account) lull(t time.Duration) bool {
 }
 
 // unsaid says that the bucket does not know yet what became of slots.
-func (a *account) unsaid() bool { return a.credit > 0 || a.terms.leasing && a.gone > 0 }
+func (a *account) unsaid() bool { return a.credit != 0 || a.terms.leasing && a.gone > 0 }
 
 // idle says that forgetting the account loses nothing.
 func (a *account) idle(t time.Duration) bool {
 	a.lose(a.expire(t))
 	switch {
-	case a.calling || a.held > 0 || a.credit > 0 || t < a.pause:
+	case a.calling || a.held > 0 || a.credit != 0 || t < a.pause:
 		return false
 	case a.away:
 		return a.share.full(t)
@@ -274,6 +197,12 @@ func (a *account) remaining(t time.Duration) int {
 		n += max(0, a.balance+(t-a.heard).Seconds()*a.speed())
 	}
 	return int(min(n, float64(a.inForce.burst)))
+}
+
+// whole is how long until nothing would be missing, if nothing else were taken.
+func (a *account) whole(remaining int) time.Duration {
+	in := a.inForceNow()
+	return seconds(float64(max(0, in.burst-remaining)) / in.rate)
 }
 
 // inForceNow returns the numbers that decide at this moment.

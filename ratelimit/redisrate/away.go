@@ -23,7 +23,7 @@ func (a *account) goAway(t time.Duration, peers int) {
 	a.away, a.since = true, t
 	rest := float64(a.inForce.burst)
 	if a.known {
-		rest = min(rest, max(0, a.balance)+(t-a.heard).Seconds()*a.speed())
+		rest = max(0, min(rest, a.balance+(t-a.heard).Seconds()*a.speed()))
 	}
 	part := a.conf.portion / float64(max(1, a.conf.minPeers, peers))
 	held := a.clear()
@@ -36,27 +36,16 @@ func (a *account) goAway(t time.Duration, peers int) {
 	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, part, start)
 }
 
-// takeShare decides while the store is away.
-func (a *account) takeShare(t time.Duration, cost int, patience time.Duration) verdict {
+// lookAway decides while the store is away.
+func (a *account) lookAway(t time.Duration, cost int, patience time.Duration) verdict {
 	switch a.conf.outage {
 	case FailOpen:
-		a.debt.add(t, cost, a.share.rate)
 		return verdict{ok: true, source: ratelimit.SourceOpen}
 	case FailClosed:
 		return verdict{wait: max(a.next-t, time.Second), source: ratelimit.SourceClosed}
 	}
-	v := verdict{source: ratelimit.SourceShare}
-	v.wait = a.share.wait(t, cost)
-	if t < a.pause {
-		v.wait = max(v.wait, a.pause-t)
-	}
-	if v.wait > patience {
-		return v
-	}
-	v.ok = true
-	a.share.spend(cost)
-	a.debt.add(t, cost, a.share.rate)
-	return v
+	wait := max(a.share.wait(t, cost), a.pause-t, 0)
+	return verdict{ok: wait <= patience, wait: wait, source: ratelimit.SourceShare}
 }
 
 // comeBack makes the bucket decide again, after it was told what is owed.
@@ -84,5 +73,19 @@ func (a *account) refund(t time.Duration, cost int, matured time.Duration, sourc
 			a.put(cost, matured)
 			a.gone -= cost
 		}
+	}
+}
+
+// adjust charges by more tokens for a grant, or gives -by of them back.
+func (a *account) adjust(t time.Duration, by int, matured time.Duration, source ratelimit.Source) {
+	switch {
+	case by < 0:
+		a.refund(t, -by, matured, source)
+	case a.away:
+		a.spendFor(t, by, ratelimit.SourceShare)
+	default:
+		here := min(by, a.held)
+		a.spendFor(t, here, a.source())
+		a.credit -= by - here // the bucket goes into debt for the rest
 	}
 }

@@ -5,10 +5,10 @@
 -- State: tokens last pause hold mult epoch version rate burst out cell cur prev
 local n = {}
 for i = 1, #ARGV do n[i] = tonumber(ARGV[i]) end
-local want, need, least, share, reserve, debit = n[1], n[2], n[3], n[4], n[5], n[6]
-local rate, burst, version, life, gone = n[7], n[8], n[9], n[10], n[11]
-local wait, cut, seen, late, touch = n[12], n[13], n[14], n[15], n[16]
-local ratetext = ARGV[7]
+local want, need, least, share, reserve, debit, charge = n[1], n[2], n[3], n[4], n[5], n[6], n[7]
+local rate, burst, version, life, gone = n[8], n[9], n[10], n[11], n[12]
+local wait, cut, seen, late, touch = n[13], n[14], n[15], n[16], n[17]
+local ratetext = ARGV[8]
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -61,7 +61,8 @@ if life > 0 then
   if now - cell >= 2 * life then
     cell, cur, prev = now, 0, 0
   elseif now - cell >= life then
-    cell, cur, prev = cell + life, 0, cur
+    prev = cur
+    cell, cur = cell + life, 0
   end
 end
 out = math.max(0, math.min(out, cur + prev))
@@ -84,10 +85,14 @@ tokens = math.min(tokens, burst * 1000000)
 out = math.max(0, out - gone)
 
 if debit > 0 then -- spent elsewhere; never below empty
-  tokens, write = math.max(math.min(tokens, 0), tokens - debit), true
-elseif debit < 0 then
-  tokens, write = math.max(tokens, math.min((burst - out) * 1000000, tokens - debit)), true
+  tokens = math.max(math.min(tokens, 0), tokens - debit)
 end
+if charge > 0 then
+  tokens = tokens - charge
+elseif charge < 0 then
+  tokens = math.max(tokens, math.min((burst - out) * 1000000, tokens - charge))
+end
+write = write or debit > 0 or charge ~= 0 or gone ~= 0
 
 if wait > 0 then
   pause, write = math.max(pause, now + wait), true
@@ -110,7 +115,7 @@ if life > 0 then -- what callers wait for is spent when it arrives
   out, cur = out + lent, cur + lent
 end
 
-if grant > 0 or gone ~= 0 or write then
+if grant > 0 or write then
   local full = (burst * 1000000 - tokens) / speed + paused
   if m < 1000000 then full = math.max(full, math.max(0, hold - now) + (1000000 - mult) * 20) end
   redis.call('SET', KEYS[1], string.format(

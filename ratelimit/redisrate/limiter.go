@@ -60,11 +60,17 @@ type Limiter struct {
 // own from the same options, with safe settings (no retries, short timeouts,
 // deadlines honoured); hooks are not copied. Other clients are used as they are.
 func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options ...Option) *Limiter {
+	return build(rdb, ratelimit.Plan{Rate: r, Burst: burst}, nil, options)
+}
+
+func build(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options []Option) *Limiter {
 	c := defaults()
-	c.limit = limit{rate: float64(r), burst: burst}
+	c.limit = limitOf(fallback)
 	for _, set := range options {
 		set(&c)
 	}
+	c.law.trip = c.budget
+	c.setPlans(fallback, plans)
 	bad := errors.Join(present(rdb), c.validate())
 	if bad != nil {
 		return &Limiter{conf: &c, bad: bad}
@@ -77,7 +83,6 @@ func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options ...Optio
 const maxCalls = 64
 
 func newLimiter(c *config, s store) *Limiter {
-	c.law.trip = c.budget
 	l := &Limiter{conf: c, store: s, start: time.Now(), peers: newPeers(), turns: make(chan struct{}, maxCalls)}
 	l.table = newTable(c.maxKeys, l.newEntry)
 	l.rest = l.newEntry(ratelimit.Key{})
@@ -103,6 +108,9 @@ func (l *Limiter) newEntry(key ratelimit.Key) *entry {
 func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
 	if l.bad != nil {
 		return ratelimit.Decision{Never: true, Source: ratelimit.SourceClosed}
+	}
+	if d, ok := l.unmetered(key.Plan); ok {
+		return d
 	}
 	if !l.begun.Load() {
 		l.begin()
@@ -151,17 +159,54 @@ func (l *Limiter) decideLocked(e *entry, t time.Duration, cost int, maxWait time
 func (l *Limiter) decisionLocked(e *entry, v verdict, t time.Duration, key ratelimit.Key, cost int) ratelimit.Decision {
 	d := ratelimit.Decision{
 		OK: v.ok, Never: v.never, Wait: v.wait, Source: v.source,
-		Policy: l.conf.name, Remaining: e.account.remaining(t),
+		Policy: l.conf.name, Remaining: e.account.remaining(t), Reset: v.wait,
 	}
 	if v.ok {
+		d.Reset = e.account.whole(d.Remaining)
 		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: cost, At: l.start.Add(t), Mark: mark(t+v.wait, v.source)}
 	}
 	return d
 }
 
-// Undo implements ratelimit.Undoer. Slots go back to this process until they
-// perish, then to the bucket where a call per admission was paid for them.
+// Peek implements ratelimit.Peeker. It makes no call: when only the store can
+// tell, the answer is that the request would pass.
+func (l *Limiter) Peek(now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
+	if l.bad != nil {
+		return ratelimit.Decision{Never: true, Source: ratelimit.SourceClosed}
+	}
+	if d, ok := l.unmetered(key.Plan); ok {
+		return d
+	}
+	t := now.Sub(l.start)
+	e := l.table.find(key)
+	if e == nil {
+		e = l.newEntry(key)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v := e.account.look(t, max(1, cost), max(0, maxWait))
+	v.ok = v.ok || v.call
+	d := l.decisionLocked(e, v, t, key, cost)
+	d.Grant = ratelimit.Grant{}
+	return d
+}
+
+// Undo implements ratelimit.Undoer. Slots go back to this process, and to the
+// bucket when nobody here wants them.
 func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) {
+	l.change(now, g, func(a *account, t, matured time.Duration, s ratelimit.Source) {
+		a.refund(t, g.Cost, matured, s)
+	})
+}
+
+// Adjust implements ratelimit.Adjuster.
+func (l *Limiter) Adjust(now time.Time, g ratelimit.Grant, by int) {
+	l.change(now, g, func(a *account, t, matured time.Duration, s ratelimit.Source) {
+		a.adjust(t, max(by, -g.Cost), matured, s)
+	})
+}
+
+func (l *Limiter) change(now time.Time, g ratelimit.Grant, f func(a *account, t, matured time.Duration, s ratelimit.Source)) {
 	t := now.Sub(l.start)
 	e := l.table.get(g.Key, t)
 	if e == nil {
@@ -170,7 +215,7 @@ func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) {
 	matured, source := unmark(g.Mark)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.account.refund(t, g.Cost, matured, source)
+	f(&e.account, t, matured, source)
 	l.watchLocked(e)
 }
 
@@ -184,6 +229,9 @@ func unmark(m uint64) (time.Duration, ratelimit.Source) {
 // Policy implements ratelimit.Limiter: the numbers in force for key, which may be
 // a newer configuration's, lowered by a throttle, or this process' share.
 func (l *Limiter) Policy(key ratelimit.Key) ratelimit.Policy {
+	if d, ok := l.unmetered(key.Plan); ok {
+		return unmeteredPolicy(l.conf.name, d.OK)
+	}
 	c := l.conf.forPlan(key.Plan)
 	if l.bad != nil {
 		return c.limit.policy(c.name)
@@ -237,5 +285,9 @@ func (l *Limiter) Close() error {
 var (
 	_ ratelimit.Limiter  = (*Limiter)(nil)
 	_ ratelimit.Undoer   = (*Limiter)(nil)
+	_ ratelimit.Adjuster = (*Limiter)(nil)
+	_ ratelimit.Peeker   = (*Limiter)(nil)
+	_ ratelimit.Planner  = (*Limiter)(nil)
+	_ ratelimit.Counter  = (*Limiter)(nil)
 	_ ratelimit.Feedback = (*Limiter)(nil)
 )

@@ -126,8 +126,11 @@ func (b *bucket) refill(now int64, was limit) {
 func (b *bucket) change(now int64, r request) (changed bool) {
 	if r.debit > 0 {
 		b.tokens, changed = max(min(b.tokens, 0), b.tokens-r.debit), true
-	} else if r.debit < 0 {
-		b.tokens, changed = max(b.tokens, min((int64(b.limit.burst)-b.out)*micro, b.tokens-r.debit)), true
+	}
+	if r.charge > 0 {
+		b.tokens, changed = b.tokens-r.charge, true
+	} else if r.charge < 0 {
+		b.tokens, changed = max(b.tokens, min((int64(b.limit.burst)-b.out)*micro, b.tokens-r.charge)), true
 	}
 	if r.pause > 0 {
 		b.pause, changed = max(b.pause, now+r.pause.Microseconds()), true

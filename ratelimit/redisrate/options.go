@@ -79,7 +79,7 @@ func Logger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
 type config struct {
 	name     string
 	limit    limit
-	plans    []planned
+	tiers    tiers
 	law      law
 	outage   Outage
 	minPeers int
@@ -89,11 +89,6 @@ type config struct {
 	believe  time.Duration // how long the store's last word is believed
 	maxKeys  int
 	log      *slog.Logger
-}
-
-type planned struct {
-	plan  string
-	limit limit
 }
 
 func defaults() config {
@@ -119,13 +114,13 @@ const (
 )
 
 func (c *config) validate() error {
-	if err := c.limit.validate("rate", "burst"); err != nil {
-		return err
-	}
-	for _, p := range c.plans {
-		if err := p.limit.validate("rate of plan "+p.plan, "burst of plan "+p.plan); err != nil {
+	if c.tiers.rest.Allow == ratelimit.Metered {
+		if err := c.limit.validate("rate", "burst"); err != nil {
 			return err
 		}
+	}
+	if err := c.tiers.validate(); err != nil {
+		return err
 	}
 	switch {
 	case c.name == "":
@@ -162,18 +157,6 @@ func (l limit) validate(rateField, burstField string) error {
 		return fmt.Errorf("redisrate: %s %d takes over a year to fill at this rate", burstField, l.burst)
 	}
 	return nil
-}
-
-// forPlan returns the configuration for callers of a plan.
-func (c *config) forPlan(plan string) *config {
-	for _, p := range c.plans {
-		if p.plan == plan {
-			d := *c
-			d.limit.rate, d.limit.burst = p.limit.rate, p.limit.burst
-			return &d
-		}
-	}
-	return c
 }
 
 // policy is what c promises, before anything is known from the store.

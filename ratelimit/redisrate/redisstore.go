@@ -65,7 +65,7 @@ func (s *redisStore) Lease(ctx context.Context, r request) (reply, error) {
 
 func (s *redisStore) lease(ctx context.Context, r request) (string, error) {
 	cmd, err := s.run(ctx, leaseScript, r.key,
-		r.want, r.need, r.least, r.share, r.reserve, r.debit,
+		r.want, r.need, r.least, r.share, r.reserve, r.debit, r.charge,
 		strconv.FormatFloat(r.limit.rate, 'g', 17, 64), r.limit.burst, r.limit.version,
 		r.life.Microseconds(), r.gone, r.pause.Microseconds(), ppm(r.cut), r.seen, s.deadline(), flag(r.touch))
 	if err != nil {

@@ -57,6 +57,17 @@ type Key struct {
 	Debt       float64       // tokens let through that the bucket has not heard of
 }
 
+// Stats implements ratelimit.Counter: the table, as of a limiter in memory.
+func (l *Limiter) Stats() ratelimit.Stats {
+	if l.bad != nil {
+		return ratelimit.Stats{}
+	}
+	return ratelimit.Stats{
+		Keys: int(l.table.count.Load()), Peak: int(l.table.peak.Load()),
+		MaxKeys: l.conf.maxKeys, Overflow: l.table.full.Load(),
+	}
+}
+
 // counts are the counters behind Stats.
 type counts struct {
 	decisions [ratelimit.SourceCount][2]atomic.Uint64

@@ -37,7 +37,8 @@ type request struct {
 	reserve int64         // micro-tokens that the balance may go below zero
 	life    time.Duration // after which slots granted here have perished; 0 in a call per admission
 	gone    int           // slots spent, perished or returned since the last call
-	debit   int64         // micro-tokens spent elsewhere; negative returns them
+	debit   int64         // micro-tokens spent elsewhere: taken, but not below empty
+	charge  int64         // micro-tokens to take in any case; negative returns them
 	pause   time.Duration // nobody gets a slot before it has passed
 	cut     float64       // factor for the multiplier, once per epoch; 0 for none
 	seen    int64         // epoch in which the reason for the cut was met; -1 if unknown

@@ -17,6 +17,7 @@ type table struct {
 	shards [tableShards]shard
 	room   int // entries in a shard
 	count  atomic.Int64
+	peak   atomic.Int64
 	full   atomic.Uint64 // newcomers that found no room
 }
 
@@ -61,7 +62,9 @@ func (t *table) get(key ratelimit.Key, now time.Duration) *entry {
 	}
 	e = t.fresh(key)
 	s.m[k] = e
-	t.count.Add(1)
+	if n := t.count.Add(1); n > t.peak.Load() {
+		t.peak.Store(n) // close enough: two newcomers may race by one
+	}
 	return e
 }
 

@@ -1,0 +1,99 @@
+package redisrate
+
+import "time"
+
+// What an account says to the store, when, and what it makes of the answer.
+
+// due says whether a call should be made that nobody waits for: the next lease,
+// tokens to give back, or a look whether the store is back.
+func (a *account) due(t time.Duration) bool {
+	switch {
+	case a.calling || t < a.next:
+		return false
+	case a.away, a.credit != 0, a.hint.fresh:
+		return true
+	case !a.terms.leasing || !a.known || a.held > a.low || t < a.pause:
+		return false
+	case !a.more(a.terms.tau, t):
+		return false
+	}
+	return a.balance+(t-a.heard).Seconds()*a.speed()+float64(a.terms.reserve) >= 1
+}
+
+// ask writes the call to make for need tokens that callers wait for, some of them
+// as long as patience, the smallest at a time being least.
+func (a *account) ask(t time.Duration, need, least int, patience time.Duration) request {
+	a.calling = true
+	r := request{limit: a.conf.limit, want: need, need: need, least: least}
+	a.hint.into(&r, t)
+	r.reserve = int64(patience.Seconds() * a.speed() * micro)
+	expected := a.per(a.terms.tau, t)
+	if a.terms.leasing {
+		r.life, r.gone = a.terms.life, a.gone
+		r.share = a.terms.q
+		if expected >= 1 && (need > 0 || t-a.lastAsk < a.terms.tau) {
+			r.want = max(need, min(max(int(expected)+1, a.terms.q), a.terms.most))
+		}
+		if ahead := int64(a.terms.reserve) * micro; r.reserve <= ahead {
+			r.reserve = ahead
+		} else {
+			r.want = need // others must not wait for what nobody here has asked for
+		}
+	}
+	r.debit = a.debt.tell(t, a.inForce.burst)
+	r.charge = -int64(a.credit) * micro
+	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
+	return r
+}
+
+// apply takes in the answer to request r, sent at sent.
+func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) {
+	if a.away {
+		a.comeBack(t)
+	}
+	a.calling, a.known, a.retries = false, true, 0
+	a.debt.told(true)
+	a.hint.told(true)
+	a.heard, a.inForce, a.multiplier, a.epoch = t, rep.limit, rep.multiplier, rep.epoch
+	a.balance = float64(rep.before)/micro - float64(rep.granted)
+	if !a.hint.fresh {
+		a.pause = 0
+	}
+	if rep.pause > 0 {
+		a.pause = t + rep.pause
+	}
+	a.retune(peers)
+	if rep.granted > 0 {
+		a.add(lease{
+			at: max(t, a.pause), balance: float64(rep.before) / micro,
+			rate: a.speed(), granted: rep.granted,
+		})
+		if a.terms.leasing {
+			a.gone -= min(r.need, rep.granted) // the bucket counts them as spent
+		}
+	}
+	a.pace(sent, r, rep.granted)
+}
+
+// pace sets when the next call may be made. A bucket that gave less than a full
+// lease is dry: asking again at once would only take the scraps one by one.
+func (a *account) pace(sent time.Duration, r request, granted int) {
+	a.low, a.next = granted/2, 0
+	if !a.terms.leasing || granted >= min(r.want, a.terms.q) {
+		return
+	}
+	a.next = sent + a.terms.tau/2
+	if a.held == 0 {
+		a.low = 0
+	}
+}
+
+// fail takes in that a call got no answer; the next is made after backoff.
+func (a *account) fail(t, backoff time.Duration, peers int) {
+	a.calling = false
+	a.retries++
+	a.debt.told(false)
+	a.hint.told(false)
+	a.goAway(t, peers)
+	a.next = t + backoff
+}
