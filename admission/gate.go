@@ -21,6 +21,7 @@ type Gate struct {
 	limited  *limited // who is over its own limits
 	shares   *tenantShares
 	streams  atomic.Int64 // work that left its slot and goes on
+	clock    clock
 	draining atomic.Bool
 	refusing shed.Reason   // in tests of handlers: refuse everything for it; else Admitted
 	idle     chan struct{} // hears of releases while draining

@@ -36,7 +36,11 @@ type receipt struct {
 }
 
 func (rs *receipts) keep(i int, g *ratelimit.Grant) {
-	rs.of[i] = receipt{from: g.From, mark: g.Mark, parts: g.Parts}
+	r := &rs.of[i]
+	r.from, r.mark = g.From, g.Mark
+	if g.Parts != (ratelimit.Parts{}) {
+		r.parts = g.Parts
+	}
 }
 
 func (rs *receipts) decision(i int) ratelimit.Decision {

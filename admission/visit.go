@@ -39,7 +39,7 @@ var visits = sync.Pool{New: func() any { return new(visit) }}
 // arrive starts a visit. It ends with leave.
 func (g *Gate) arrive(rt *route) *visit {
 	v := visits.Get().(*visit)
-	v.config, v.gate, v.route, v.now = g.config.Load(), g, rt, time.Now()
+	v.config, v.gate, v.route, v.now = g.config.Load(), g, rt, g.clock.now()
 	return v
 }
 
