@@ -81,8 +81,12 @@ func (t *table) take(key hash, want *terms, q ask, d *Decision) {
 	}
 	b := want.newcomer(q.now)
 	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
-	if d.OK && !t.addLocked(s, key, b) {
+	switch {
+	case d.OK && !t.addLocked(s, key, b):
 		t.spill(want, q, d)
+	case !d.OK && t.keys.Load() >= t.max.Load(): // there was no bucket to be had but the shared one
+		t.spilt.Add(1)
+		d.Source = SourceOverflow
 	}
 	s.mu.Unlock()
 }

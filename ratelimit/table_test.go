@@ -113,12 +113,12 @@ func TestNewcomersShareOneStrictBucket(t *testing.T) {
 		if d.OK != (i < 3) {
 			t.Errorf("newcomer %d: %+v, want three admitted in all", i, d)
 		}
-		if d.OK && d.Source != SourceOverflow {
+		if d.Source != SourceOverflow {
 			t.Errorf("newcomer %d: source %v", i, d.Source)
 		}
 	}
-	if n := l.Stats().Overflow; n != 3 {
-		t.Errorf("%d overflow decisions, want 3", n)
+	if n := l.Stats().Overflow; n != 10 {
+		t.Errorf("%d overflow decisions, want 10", n)
 	}
 	d := ask1(l, epoch.Add(time.Second), "again")
 	d.Undo(epoch.Add(time.Second))
