@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Caller is one way to tell who is asking; exactly one of its fields is set. Of
+// several in a list the first that vouches for somebody wins.
+type Caller struct {
+	APIKey  *APIKey  `yaml:"api_key"`
+	Header  string   `yaml:"header"`
+	Address bool     `yaml:"address"`
+	Join    []Caller `yaml:"join"`
+}
+
+// APIKey tells callers by a credential in a header.
+type APIKey struct {
+	Header string `yaml:"header"`
+	Keys   []Key  `yaml:"keys"`
+}
+
+// Key is one credential and what is known of its holder.
+type Key struct {
+	Key     string `yaml:"key"`    // the credential itself, or
+	SHA256  string `yaml:"sha256"` // its hash in hexadecimal, so that the file is no secret
+	Name    string `yaml:"name"`
+	Plan    string `yaml:"plan"`
+	Alias   string `yaml:"alias"`
+	AtLeast *Level `yaml:"at_least"`
+	AtMost  *Level `yaml:"at_most"`
+}
+
+// identify builds Options.Tenant; nil: the client's address.
+func identify(at place, list []Caller, addresses *admission.Addresses) admission.Identify {
+	ids := each(at, list, addresses)
+	if len(ids) == 0 {
+		return nil
+	}
+	return admission.FirstOf(ids...)
+}
+
+func each(at place, list []Caller, addresses *admission.Addresses) (ids []admission.Identify) {
+	for i, c := range list {
+		if id := c.identify(at.in(strconv.Itoa(i)), addresses); id != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (c Caller) identify(at place, addresses *admission.Addresses) admission.Identify {
+	var ids []admission.Identify
+	if c.APIKey != nil {
+		ids = append(ids, c.APIKey.identify(at.in("api_key")))
+	}
+	if c.Header != "" {
+		ids = append(ids, admission.Header(c.Header))
+	}
+	if c.Address && addresses != nil {
+		ids = append(ids, addresses.Identify)
+	}
+	if len(c.Join) > 0 {
+		if parts := each(at.in("join"), c.Join, addresses); len(parts) > 0 {
+			ids = append(ids, admission.Join(parts...))
+		}
+	}
+	if len(ids) == 1 {
+		return ids[0]
+	}
+	at.wrongf("one of api_key, header, address and join")
+	return nil
+}
+
+type digest = [sha256.Size]byte
+
+func (k APIKey) identify(at place) admission.Identify {
+	if k.Header == "" {
+		at.in("header").wrongf("which header holds the key?")
+		return nil
+	}
+	known := make(map[digest]admission.Caller, len(k.Keys))
+	for i, key := range k.Keys {
+		here := at.in("keys", strconv.Itoa(i))
+		sum, err := key.digest()
+		here.wrong(err)
+		if _, twice := known[sum]; twice && err == nil {
+			here.wrongf("the same key twice")
+		}
+		known[sum] = key.caller(here, sum)
+	}
+	return admission.APIKey(k.Header, func(_ context.Context, key string) (admission.Caller, bool) {
+		c, ok := known[sha256.Sum256([]byte(key))]
+		return c, ok
+	})
+}
+
+func (k Key) digest() (sum digest, err error) {
+	switch {
+	case (k.Key == "") == (k.SHA256 == ""):
+		return sum, errors.New("either key or sha256")
+	case k.Key != "":
+		return sha256.Sum256([]byte(k.Key)), nil
+	}
+	raw, err := hex.DecodeString(k.SHA256)
+	if err != nil || len(raw) != sha256.Size {
+		return sum, errors.New("sha256 must be 64 hexadecimal digits")
+	}
+	return digest(raw), nil
+}
+
+// caller names the holder. A key without a name is named by its hash: the
+// credential itself stays out of whatever is kept by name.
+func (k Key) caller(at place, sum digest) admission.Caller {
+	c := admission.Caller{Key: k.Name, Plan: k.Plan, Alias: k.Alias}
+	if c.Key == "" {
+		c.Key = hex.EncodeToString(sum[:])
+	}
+	switch {
+	case k.AtLeast != nil && k.AtMost != nil:
+		at.wrongf("at_least or at_most, not both")
+	case k.AtLeast != nil:
+		c.Level = admission.AtLeast(priority.Level(*k.AtLeast))
+	case k.AtMost != nil:
+		c.Level = admission.AtMost(priority.Level(*k.AtMost))
+	}
+	return c
+}

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+)
+
+func TestCallersAreToldAsTheFileSays(t *testing.T) {
+	opts, err := build(`
+gate:
+  callers:
+    - api_key:
+        header: X-API-Key
+        keys:
+          - {key: secret, name: acme, plan: gold, at_least: high}
+          # printf %s other | sha256sum
+          - {sha256: d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, at_most: batch}
+    - join: [{header: X-Org}, {address: true}]
+`, Resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	high, batch := admission.AtLeast(priority.High), admission.AtMost(priority.Batch)
+	for _, c := range []struct {
+		name, header, value string
+		want                admission.Caller
+	}{
+		{"by name", "X-API-Key", "secret", admission.Caller{Key: "acme", Space: "key", Plan: "gold", Level: high, Verified: true}},
+		{"by hash", "X-API-Key", "other", admission.Caller{
+			Key: "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa", Space: "key", Level: batch, Verified: true,
+		}},
+		{"unknown", "X-API-Key", "made-up", admission.Caller{}},
+		{"joined", "X-Org", "acme", admission.Caller{Key: "12:header:X-Org4:acme4:addr9:192.0.2.1", Space: "join", Verified: true}},
+		{"nobody", "X-Other", "x", admission.Caller{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set(c.header, c.value)
+			if got, err := opts.Tenant(r); err != nil || got != c.want {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Gate is [admission.Options] as a file spells it.
+type Gate struct {
+	Name        string           `yaml:"name"`
+	Callers     []Caller         `yaml:"callers"`
+	ClientIP    ClientIP         `yaml:"client_ip"`
+	Limits      Limits           `yaml:"limits"`
+	Capacity    Pool             `yaml:"capacity"`
+	Pools       map[string]Pool  `yaml:"pools"`
+	Deadline    Deadline         `yaml:"deadline"`
+	LevelHeader string           `yaml:"level_header"`
+	Routes      map[string]Route `yaml:"routes"`
+	Headers     []string         `yaml:"headers"`
+	Shadow      []string         `yaml:"shadow"`
+	Outcomes    string           `yaml:"outcomes"`
+}
+
+func (g *Gate) options(at place, ls limits) admission.Options {
+	clientIP, addresses := g.ClientIP.options(at.in("client_ip"))
+	opts := admission.Options{
+		Name:        g.Name,
+		Tenant:      identify(at.in("callers"), g.Callers, addresses),
+		ClientIP:    clientIP,
+		Deadline:    g.Deadline.options(at.in("deadline")),
+		LevelHeader: g.LevelHeader,
+		Headers:     names(at.in("headers"), g.Headers, headerSets),
+		Shadow:      names(at.in("shadow"), g.Shadow, layers),
+		Outcomes:    outcomes(at.in("outcomes"), g.Outcomes),
+	}
+	g.Limits.fill(at.in("limits"), ls, &opts)
+	main := g.Capacity.options(at.in("capacity"))
+	opts.Limit, opts.MaxWait, opts.Bound, opts.Bytes, opts.Reserve =
+		main.Limit, main.MaxWait, main.Bound, main.Bytes, main.Reserve
+	for name, pool := range g.Pools {
+		if opts.Pools == nil {
+			opts.Pools = make(map[string]admission.Pool, len(g.Pools))
+		}
+		opts.Pools[name] = pool.options(at.in("pools", name))
+	}
+	opts.Routes = g.routes(at.in("routes"), ls)
+	return opts
+}
+
+// ClientIP is [admission.ClientIP].
+type ClientIP struct {
+	Trusted  []string `yaml:"trusted"`
+	Hops     Int      `yaml:"hops"`
+	Header   string   `yaml:"header"`
+	IPv6Bits Int      `yaml:"ipv6_bits"`
+}
+
+func (c ClientIP) options(at place) (admission.ClientIP, *admission.Addresses) {
+	opts := admission.ClientIP{
+		Trusted: c.Trusted, Hops: int(c.Hops), Header: c.Header, IPv6Bits: int(c.IPv6Bits),
+	}
+	addresses, err := admission.NewAddresses(opts)
+	at.wrong(err)
+	return opts, addresses
+}
+
+// Deadline is [admission.Deadline]: the smallest of what is set wins.
+type Deadline struct {
+	Longest Duration `yaml:"longest"`
+	Header  string   `yaml:"header"`
+	GRPC    bool     `yaml:"grpc"`
+	Envoy   bool     `yaml:"envoy"`
+}
+
+func (d Deadline) options(at place) admission.Deadline {
+	longest := time.Duration(d.Longest)
+	if longest < 0 {
+		at.in("longest").wrongf("must not be negative")
+	}
+	all := []admission.Deadline{admission.Within(longest)}
+	if d.Header != "" {
+		all = append(all, admission.TimeoutHeader(d.Header, longest))
+	}
+	if d.GRPC {
+		all = append(all, admission.GRPCTimeout(longest))
+	}
+	if d.Envoy {
+		all = append(all, admission.EnvoyTimeout(longest))
+	}
+	return admission.Deadlines(all...)
+}
+
+// Route is one of [admission.Options].Routes. A route that is left empty is at
+// level normal.
+type Route struct {
+	Level   Level    `yaml:"level"`
+	Cost    Int      `yaml:"cost"`
+	Rate    *Limit   `yaml:"rate"`
+	Cap     Int      `yaml:"cap"`
+	Timeout Duration `yaml:"timeout"`
+	Pool    string   `yaml:"pool"`
+	Stream  Int      `yaml:"stream"`
+	Exempt  bool     `yaml:"exempt"`
+}
+
+func (g *Gate) routes(at place, ls limits) map[string]admission.Rule {
+	if len(g.Routes) == 0 {
+		return nil
+	}
+	rules := make(map[string]admission.Rule, len(g.Routes))
+	mux := http.NewServeMux()
+	for _, pattern := range slices.Sorted(maps.Keys(g.Routes)) {
+		here := at.in(pattern)
+		here.wrong(register(mux, pattern))
+		route := g.Routes[pattern]
+		if route.Pool != "" {
+			if _, ok := g.Pools[route.Pool]; !ok {
+				here.in("pool").wrongf("%q is not in gate.pools", route.Pool)
+			}
+		}
+		rules[pattern] = admission.As(priority.Level(route.Level), route.options(here, ls)...)
+	}
+	return rules
+}
+
+// register finds out whether a pattern is malformed or in conflict with another,
+// of which the mux panics.
+func register(mux *http.ServeMux, pattern string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	mux.Handle(pattern, http.NotFoundHandler())
+	return nil
+}
+
+func (r Route) options(at place, ls limits) (opts []admission.RouteOption) {
+	for _, n := range []struct {
+		field  string
+		value  Int
+		option func(int) admission.RouteOption
+	}{{"cost", r.Cost, admission.Cost}, {"cap", r.Cap, admission.Cap}, {"stream", r.Stream, admission.Stream}} {
+		switch {
+		case n.value < 0:
+			at.in(n.field).wrongf("must be at least 1")
+		case n.value > 0:
+			opts = append(opts, n.option(int(n.value)))
+		}
+	}
+	switch {
+	case r.Timeout < 0:
+		at.in("timeout").wrongf("must be positive")
+	case r.Timeout > 0:
+		opts = append(opts, admission.Timeout(time.Duration(r.Timeout)))
+	}
+	if r.Pool != "" {
+		opts = append(opts, admission.In(r.Pool))
+	}
+	if l := r.Rate.limiter(at.in("rate"), ls); l != nil {
+		opts = append(opts, admission.Rate(l))
+	}
+	return r.exempt(at, opts)
+}
+
+// exempt adds the option that excludes all others.
+func (r Route) exempt(at place, opts []admission.RouteOption) []admission.RouteOption {
+	if !r.Exempt {
+		if r.Cap > 0 && r.Stream > 0 {
+			at.in("cap").wrongf("not together with stream, which is a cap")
+		}
+		return opts
+	}
+	if len(opts) > 0 {
+		at.in("exempt").wrongf("excludes every other option of the route")
+	}
+	return []admission.RouteOption{admission.Exempt()}
+}

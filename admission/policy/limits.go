@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Limits are the rate limits of [admission.Options] and its TenantCap.
+type Limits struct {
+	Rate      *Limit `yaml:"rate"`
+	Anonymous *Limit `yaml:"anonymous"`
+	Address   *Limit `yaml:"address"`
+	Quota     *Limit `yaml:"quota"`
+	TenantCap Int    `yaml:"tenant_cap"`
+}
+
+func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
+	for _, one := range []struct {
+		field string
+		limit *Limit
+		into  *ratelimit.Limiter
+	}{
+		{"rate", l.Rate, &opts.Rate}, {"anonymous", l.Anonymous, &opts.Anonymous},
+		{"address", l.Address, &opts.Address}, {"quota", l.Quota, &opts.Quota},
+	} {
+		*one.into = one.limit.limiter(at.in(one.field), ls)
+	}
+	if l.TenantCap < 0 {
+		at.in("tenant_cap").wrongf("must not be negative")
+	}
+	opts.TenantCap = int(l.TenantCap)
+}
+
+// Limit is one rate limit: a token bucket for each key.
+type Limit struct {
+	Rate   Rate            `yaml:"rate"`
+	Burst  Int             `yaml:"burst"`
+	Name   string          `yaml:"name"`
+	Global bool            `yaml:"global"`
+	Keys   Int             `yaml:"keys"`
+	Plans  map[string]Plan `yaml:"plans"`
+	Shadow bool            `yaml:"shadow"`
+	Local  bool            `yaml:"local"`
+}
+
+// Plan is a row of numbers for the callers that have been sold it. Without a rate
+// it has those of the limit.
+type Plan struct {
+	Rate  Rate   `yaml:"rate"`
+	Burst Int    `yaml:"burst"`
+	Allow string `yaml:"allow"`
+	Cost  Int    `yaml:"cost"`
+	Level string `yaml:"level"`
+	Share Number `yaml:"share"`
+}
+
+// limits are what all limits of a file have in common.
+type limits struct {
+	redis  string
+	shared func(SharedLimit) (ratelimit.Limiter, error)
+}
+
+// limiter builds the limit; nil for none, and for one that makes no sense.
+func (l *Limit) limiter(at place, ls limits) ratelimit.Limiter {
+	if l == nil {
+		return nil
+	}
+	built, err := l.build(at, ls)
+	if err == nil && built != nil {
+		err = built.Validate()
+	}
+	if err != nil {
+		at.wrong(err)
+		return nil
+	}
+	if l.Shadow {
+		return ratelimit.Shadow(built)
+	}
+	return built
+}
+
+func (l *Limit) build(at place, ls limits) (ratelimit.Limiter, error) {
+	name := l.Name
+	if name == "" {
+		name = at.path[len(at.path)-1]
+	}
+	if ls.redis != "" && !l.Local {
+		return l.share(at, ls)
+	}
+	opts := []ratelimit.Option{ratelimit.Name(name)}
+	if l.Keys != 0 {
+		opts = append(opts, ratelimit.MaxKeys(int(l.Keys)))
+	}
+	switch {
+	case l.Global && len(l.Plans) > 0:
+		return nil, errors.New("global has one bucket: plans have no say in it")
+	case l.Global:
+		return ratelimit.Global(rate.Limit(l.Rate), int(l.Burst), opts...), nil
+	case len(l.Plans) > 0:
+		fallback := ratelimit.Plan{Rate: rate.Limit(l.Rate), Burst: int(l.Burst)}
+		return ratelimit.Tiers(fallback, l.plans(at.in("plans")), opts...), nil
+	}
+	return ratelimit.PerKey(rate.Limit(l.Rate), int(l.Burst), opts...), nil
+}
+
+// share asks for the limit that all processes share.
+func (l *Limit) share(at place, ls limits) (ratelimit.Limiter, error) {
+	if ls.shared == nil {
+		return nil, errors.New("redis is set, but this program cannot share limits: say local: true")
+	}
+	if l.Global || len(l.Plans) > 0 {
+		return nil, errors.New("global and plans are kept by each process: say local: true")
+	}
+	name := l.Name
+	if name == "" {
+		name = strings.Join(at.path, ".")
+	}
+	return ls.shared(SharedLimit{ls.redis, name, l.Rate, int(l.Burst), int(l.Keys)})
+}
+
+var allowances = map[string]ratelimit.Allow{
+	"": ratelimit.Metered, "metered": ratelimit.Metered,
+	"everything": ratelimit.Everything, "nothing": ratelimit.Nothing,
+}
+
+func (l *Limit) plans(at place) map[string]ratelimit.Plan {
+	plans := make(map[string]ratelimit.Plan, len(l.Plans))
+	for name, p := range l.Plans {
+		allow, ok := allowances[p.Allow]
+		if !ok {
+			at.in(name, "allow").wrongf("unknown %q; there are: metered, everything, nothing", p.Allow)
+		}
+		plans[name] = ratelimit.Plan{
+			Rate: rate.Limit(p.Rate), Burst: int(p.Burst), Allow: allow,
+			Cost: int(p.Cost), Level: p.Level, Share: float64(p.Share),
+		}
+	}
+	return plans
+}

@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+func build(text string, r Resources) (admission.Options, error) {
+	f, err := Parse("policy.yaml", []byte(text))
+	if err != nil {
+		return admission.Options{}, err
+	}
+	if _, err := f.OutboundOptions(r); err != nil {
+		return admission.Options{}, err
+	}
+	return f.GateOptions(r)
+}
+
+func TestMistakesNameFileLineAndField(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown at the top", "gates: {}", "policy.yaml:1:1: gates: unknown field"},
+		{"unknown below", "gate:\n  limit: 4", "policy.yaml:2:3: gate.limit: unknown field"},
+		{"unknown in a route", "gate:\n  routes:\n    \"GET /a\": {levle: high}", "policy.yaml:3:16: gate.routes.GET /a.levle: unknown field"},
+		{"given twice", "gate:\n  name: a\n  name: b", "policy.yaml:3:3: "},
+		{"not YAML", "gate: [", "policy.yaml:1:7: "},
+		{"a list for a section", "gate:\n  - 1", "policy.yaml:2:"},
+		{"two documents", "gate: {}\n---\ngate: {}", "policy.yaml:3:1: a second document"},
+		{"half a request", "gate:\n  limits:\n    rate:\n      burst: 1.5\n", "policy.yaml:4:14: gate.limits.rate.burst: must be a whole number, not \"1.5\""},
+		{"word for a number", "gate:\n  limits: {tenant_cap: ten}", "policy.yaml:2:24: gate.limits.tenant_cap: must be a whole number"},
+		{"list for a number", "gate:\n  limits: {tenant_cap: [1]}", "policy.yaml:2:24: must be a whole number"},
+		{"rate without unit", "gate:\n  limits:\n    rate: {rate: 50, burst: 1}", "policy.yaml:3:18: gate.limits.rate.rate: must be a rate such as 50/s"},
+		{"no duration", "gate:\n  capacity:\n    max_wait: 5", "policy.yaml:3:15: gate.capacity.max_wait: must be a time"},
+		{"no level", "gate:\n  routes:\n    /a: {level: urgent}", "policy.yaml:3:17: gate.routes./a.level: must be batch, normal, high or critical"},
+		{"no size", "gate:\n  capacity: {bytes: 1TB}", "policy.yaml:2:21: gate.capacity.bytes: must be a size"},
+		{"size beyond numbers", "gate:\n  capacity: {bytes: 9999999999GiB}", "policy.yaml:2:21: gate.capacity.bytes: must be a size"},
+		{"burst missing", "gate:\n  limits:\n    rate: {rate: 5/s}", "policy.yaml:3:11: gate.limits.rate: ratelimit"},
+		{"in a block", "gate:\n  limits:\n    rate:\n      rate: 5/s", "policy.yaml:4:7: gate.limits.rate: ratelimit"},
+		{"negative rate", "gate:\n  limits:\n    rate: {rate: -5/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
+		{"rate not a number", "gate:\n  limits:\n    rate: {rate: NaN/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
+		{"two laws", "gate:\n  capacity:\n    limit: {fixed: 3, throughput: {}}", "policy.yaml:3:12: gate.capacity.limit: one law, not 2"},
+		{"no slots", "gate:\n  capacity:\n    limit: {fixed: 0}", "policy.yaml:3:12: gate.capacity.limit: shed: Fixed = 0"},
+		{"min above max", "gate:\n  pools:\n    db: {limit: {throughput: {min: 9, max: 3}}}", "gate.pools.db.limit: shed: Throughput.Max = 3"},
+		{"pool that is not there", "gate:\n  routes:\n    /a: {pool: db}", "policy.yaml:3:16: gate.routes./a.pool: \"db\" is not in gate.pools"},
+		{"patterns in conflict", "gate:\n  routes:\n    /a/{x}: {}\n    /{y}/b: {}", "policy.yaml:4:13: gate.routes./{y}/b: "},
+		{"exempt and more", "gate:\n  routes:\n    /a: {exempt: true, cost: 2}", "policy.yaml:3:18: gate.routes./a.exempt: excludes"},
+		{"cap and stream", "gate:\n  routes:\n    /a: {cap: 1, stream: 2}", "policy.yaml:3:15: gate.routes./a.cap: not together"},
+		{"negative cost", "gate:\n  routes:\n    /a: {cost: -1}", "policy.yaml:3:16: gate.routes./a.cost: must be"},
+		{"negative timeout", "gate:\n  routes:\n    /a: {timeout: -1s}", "policy.yaml:3:19: gate.routes./a.timeout: must be"},
+		{"bad proxy", "gate:\n  client_ip:\n    trusted: [10.0.0.0/99]", "gate.client_ip: admission: ClientIP.Trusted[0]"},
+		{"bad digest", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{sha256: abc}]}", "policy.yaml:3:37: gate.callers.0.api_key.keys.0: sha256 must be"},
+		{"same key twice", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{key: a}, {key: a}]}", "gate.callers.0.api_key.keys.1: the same key twice"},
+		{"no way to tell", "gate:\n  callers:\n    - {}", "policy.yaml:3:7: gate.callers.0: one of api_key"},
+		{"two ways to tell", "gate:\n  callers:\n    - {header: A, address: true}", "gate.callers.0: one of api_key"},
+		{"unknown layer", "gate:\n  shadow: [queue]", "policy.yaml:2:11: gate.shadow: unknown \"queue\"; there are: capacity, rate"},
+		{"unknown header set", "gate:\n  headers: [rfc]", "gate.headers: unknown \"rfc\""},
+		{"unknown outcomes", "gate:\n  outcomes: maybe", "policy.yaml:2:13: gate.outcomes: unknown \"maybe\""},
+		{"negative deadline", "gate:\n  deadline: {longest: -1s}", "policy.yaml:2:23: gate.deadline.longest: must not"},
+		{"unknown allowance", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {allow: all}}}", "gate.limits.rate.plans.a.allow: unknown"},
+		{"plan beyond sense", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {share: 2}}}", "gate.limits.rate: "},
+		{"redis and no way to it", "redis: redis://h:1\ngate:\n  limits:\n    rate: {rate: 1/s, burst: 1}", "policy.yaml:4:11: gate.limits.rate: redis is set"},
+		{"outbound", "outbound:\n  retry: {attempts: -1}", "outbound: "},
+		{"outbound law", "outbound:\n  in_flight: {fixed: 0}", "policy.yaml:2:14: outbound.in_flight: shed: Fixed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := build(c.text, Resources{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	_, err := build("gate:\n  outcomes: x\n  shadow: [y]\n  capacity: {limit: {fixed: 0}}", Resources{})
+	for _, field := range []string{"gate.outcomes", "gate.shadow", "gate.capacity.limit"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s is missing in: %v", field, err)
+		}
+	}
+	var one *FieldError
+	if !errors.As(err, &one) || one.Field() == "" {
+		t.Errorf("no FieldError in %v", err)
+	}
+}
+
+func TestAnEmptyFileHasTheDefaultsOfTheKit(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "gate: {}\n", "gate:\noutbound:\n"} {
+		opts, err := build(text, Resources{})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if _, err := admission.New(opts); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The example states the defaults, so it must behave as an empty file does.
+func TestTheExampleHoldsTheDefaults(t *testing.T) {
+	numbers := func(text string) (admission.Stats, any) {
+		f, err := Parse("example.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts, err := f.GateOptions(Resources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.OutboundOptions(Resources{}); err != nil {
+			t.Fatal(err)
+		}
+		stats := admission.MustNew(opts).Stats()
+		stats.ID = 0
+		return stats, opts.Pools
+	}
+	said, _ := numbers(Example)
+	silent, _ := numbers("")
+	if !reflect.DeepEqual(said, silent) {
+		t.Errorf("the example is in force as\n%+v\nan empty file as\n%+v", said, silent)
+	}
+}
+
+// Nobody can set a field the example does not show.
+func TestTheExampleShowsEveryField(t *testing.T) {
+	for _, field := range fields(reflect.TypeFor[Policy](), nil) {
+		if !strings.Contains(Example, field+":") {
+			t.Errorf("the example does not show %q", field)
+		}
+	}
+}
+
+func fields(t reflect.Type, seen []reflect.Type) (names []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	for _, s := range seen {
+		if s == t {
+			return nil
+		}
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		names = append(names, strings.Split(f.Tag.Get("yaml"), ",")[0])
+		names = append(names, fields(f.Type, append(seen, t))...)
+	}
+	return names
+}
+
+func TestWithRedisLimitsAreSharedUnlessTheySayLocal(t *testing.T) {
+	var asked []SharedLimit
+	r := Resources{Shared: func(s SharedLimit) (ratelimit.Limiter, error) {
+		asked = append(asked, s)
+		return ratelimit.PerKey(1, s.Burst), nil
+	}}
+	_, err := build(`
+redis: redis://127.0.0.1:6379
+gate:
+  limits:
+    rate: {rate: 60/m, burst: 7, keys: 9}
+    address: {rate: 1/s, burst: 1, local: true}
+  routes:
+    "GET /a": {rate: {rate: 1/s, burst: 2, name: mine}}
+`, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []SharedLimit{
+		{"redis://127.0.0.1:6379", "gate.limits.rate", 1, 7, 9},
+		{"redis://127.0.0.1:6379", "mine", 1, 2, 0},
+	}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %+v, want %+v", asked, want)
+	}
+}
+
+func TestAFileTooLargeIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", MaxSize/4+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil {
+		t.Error("accepted")
+	}
+	if _, err := Load(path + "x"); err == nil || !strings.Contains(err.Error(), path+"x") {
+		t.Errorf("a missing file: %v", err)
+	}
+}

@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headgate-go/headgate/admission"
+)
+
+var (
+	headerSets = map[string]admission.Headers{
+		"ietf-draft-11": admission.IETFDraft11,
+		"x-ratelimit":   admission.XRateLimit,
+	}
+	layers = map[string]admission.Layers{
+		"rate":     admission.ShadowRate,
+		"capacity": admission.ShadowCapacity,
+	}
+)
+
+// names reads a list of words that stand for bits.
+func names[T ~uint8](at place, list []string, known map[string]T) (all T) {
+	for _, name := range list {
+		bit, ok := known[name]
+		if !ok {
+			at.wrongf("unknown %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		all |= bit
+	}
+	return all
+}
+
+func outcomes(at place, word string) admission.Outcomes {
+	switch word {
+	case "", "watch":
+		return admission.Watch
+	case "off":
+		return admission.Off
+	}
+	at.wrongf("unknown %q; there are: watch, off", word)
+	return admission.Watch
+}
