@@ -144,6 +144,19 @@ func preflight(r *http.Request) bool {
 		r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
+// end is when the work must be over; zero: no time is set. A stream's client waits
+// for the beginning of the answer, not for its end, so of what is known only the
+// route's own timeout ends one.
+func (v *visit) end() time.Time {
+	switch {
+	case v.route.streams == 0:
+		return v.Deadline
+	case v.route.timeout > 0:
+		return v.now.Add(v.route.timeout)
+	}
+	return time.Time{}
+}
+
 // run serves an admitted request. The deferred finish sees a panic without
 // touching it.
 func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -151,8 +164,9 @@ func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		Context: r.Context(), response: response{ResponseWriter: w}, gate: v.gate, visit: v,
 		caller: v.taken.key, verified: v.Caller.Verified, level: v.Level, waited: v.slot.Waited,
 	}
-	if ctx, ok := r.Context().Deadline(); !ok || v.Deadline.Before(ctx) {
-		req.deadline = v.Deadline
+	end := v.end()
+	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
+		req.deadline = end
 	}
 	returned := false
 	defer func() { req.finish(returned) }()

@@ -8,4 +8,11 @@ require (
 	golang.org/x/time v0.16.0
 )
 
+require (
+	github.com/go-chi/httprate v0.16.1 // indirect
+	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
+	github.com/zeebo/xxh3 v1.0.2 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
 replace github.com/headgate-go/headgate => ../..

@@ -3,11 +3,13 @@ package policy
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/window"
 )
 
 // Limits are the rate limits of [admission.Options] and its TenantCap.
@@ -36,10 +38,13 @@ func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
 	opts.TenantCap = int(l.TenantCap)
 }
 
-// Limit is one rate limit: a token bucket for each key.
+// Limit is one rate limit. With Rate and Burst it is a token bucket for each key;
+// with Count and Per it counts in windows of that length (see package window).
 type Limit struct {
 	Rate   Rate            `yaml:"rate"`
 	Burst  Int             `yaml:"burst"`
+	Count  Int             `yaml:"count"`
+	Per    Duration        `yaml:"per"`
 	Name   string          `yaml:"name"`
 	Global bool            `yaml:"global"`
 	Keys   Int             `yaml:"keys"`
@@ -48,11 +53,12 @@ type Limit struct {
 	Local  bool            `yaml:"local"`
 }
 
-// Plan is a row of numbers for the callers that have been sold it. Without a rate
-// it has those of the limit.
+// Plan is a row of numbers for the callers that have been sold it. Without a rate,
+// or a count, it has those of the limit.
 type Plan struct {
 	Rate  Rate   `yaml:"rate"`
 	Burst Int    `yaml:"burst"`
+	Count Int    `yaml:"count"`
 	Allow string `yaml:"allow"`
 	Cost  Int    `yaml:"cost"`
 	Level string `yaml:"level"`
@@ -92,6 +98,9 @@ func (l *Limit) build(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.redis != "" && !l.Local {
 		return l.share(at, ls)
 	}
+	if l.Count != 0 || l.Per != 0 {
+		return l.window(at, name)
+	}
 	opts := []ratelimit.Option{ratelimit.Name(name)}
 	if l.Keys != 0 {
 		opts = append(opts, ratelimit.MaxKeys(int(l.Keys)))
@@ -113,14 +122,49 @@ func (l *Limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.shared == nil {
 		return nil, errors.New("redis is set, but this program cannot share limits: say local: true")
 	}
-	if l.Global || len(l.Plans) > 0 {
-		return nil, errors.New("global and plans are kept by each process: say local: true")
+	if l.Global || len(l.Plans) > 0 || l.Per != 0 {
+		return nil, errors.New("global, plans and count are kept by each process: say local: true")
 	}
 	name := l.Name
 	if name == "" {
 		name = strings.Join(at.path, ".")
 	}
 	return ls.shared(SharedLimit{ls.redis, name, l.Rate, int(l.Burst), int(l.Keys)})
+}
+
+// window counts in windows.
+func (l *Limit) window(at place, name string) (ratelimit.Limiter, error) {
+	if l.Rate != 0 || l.Burst != 0 || l.Global {
+		return nil, errors.New("either rate and burst, or count and per")
+	}
+	opts := []window.Option{window.Name(name)}
+	if l.Keys != 0 {
+		opts = append(opts, window.MaxKeys(int(l.Keys)))
+	}
+	if len(l.Plans) > 0 {
+		opts = append(opts, window.Plans(l.quotas(at.in("plans"))))
+	}
+	return window.PerKey(int(l.Count), time.Duration(l.Per), opts...), nil
+}
+
+func (l *Limit) quotas(at place) map[string]int {
+	quotas := make(map[string]int, len(l.Plans))
+	for name, p := range l.Plans {
+		here := at.in(name)
+		switch allow := allowed(here, p.Allow); {
+		case p != Plan{Count: p.Count, Allow: p.Allow}:
+			here.wrongf("a plan of a count has a count, or allow")
+		case allow == ratelimit.Everything:
+			quotas[name] = window.Unlimited
+		case allow == ratelimit.Nothing:
+			quotas[name] = 0
+		case p.Count < 1:
+			here.in("count").wrongf("must be at least 1; or say allow: nothing")
+		default:
+			quotas[name] = int(p.Count)
+		}
+	}
+	return quotas
 }
 
 var allowances = map[string]ratelimit.Allow{
@@ -131,14 +175,21 @@ var allowances = map[string]ratelimit.Allow{
 func (l *Limit) plans(at place) map[string]ratelimit.Plan {
 	plans := make(map[string]ratelimit.Plan, len(l.Plans))
 	for name, p := range l.Plans {
-		allow, ok := allowances[p.Allow]
-		if !ok {
-			at.in(name, "allow").wrongf("unknown %q; there are: metered, everything, nothing", p.Allow)
+		if p.Count != 0 {
+			at.in(name, "count").wrongf("a plan of a rate has a rate and a burst")
 		}
 		plans[name] = ratelimit.Plan{
-			Rate: rate.Limit(p.Rate), Burst: int(p.Burst), Allow: allow,
+			Rate: rate.Limit(p.Rate), Burst: int(p.Burst), Allow: allowed(at.in(name), p.Allow),
 			Cost: int(p.Cost), Level: p.Level, Share: float64(p.Share),
 		}
 	}
 	return plans
+}
+
+func allowed(at place, word string) ratelimit.Allow {
+	allow, ok := allowances[word]
+	if !ok {
+		at.in("allow").wrongf("unknown %q; there are: metered, everything, nothing", word)
+	}
+	return allow
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,19 +20,19 @@ func TestWatchTellsOfEachContentOnceItHasSettled(t *testing.T) {
 	write("a")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		told := 0
+		var told atomic.Int64
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Watch(ctx, path, time.Second, func() { told++ })
+			Watch(ctx, path, time.Second, func() { told.Add(1) })
 		}()
 		synctest.Wait()
-		look := func(want int, when string) {
+		look := func(want int64, when string) {
 			t.Helper()
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if told != want {
-				t.Errorf("%s: told %d times, want %d", when, told, want)
+			if told.Load() != want {
+				t.Errorf("%s: told %d times, want %d", when, told.Load(), want)
 			}
 		}
 		look(0, "unchanged")

@@ -1,0 +1,56 @@
+package admission_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// A client waits for the beginning of a stream, not for its end: the deadline in
+// force bounds the wait for a slot only.
+func TestADeadlineDoesNotCutAStream(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []admission.RouteOption
+		cut  bool
+	}{
+		"a stream":                      {[]admission.RouteOption{admission.Stream(1)}, false},
+		"a stream with its own timeout": {[]admission.RouteOption{admission.Stream(1), admission.Timeout(10 * time.Second)}, true},
+		"any other route":               {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := admission.MustNew(admission.Options{Deadline: admission.TimeoutHeader("X-Timeout", 10*time.Second)})
+				cut := false
+				stream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.(http.Flusher).Flush()
+					select {
+					case <-r.Context().Done():
+						cut = true
+					case <-time.After(time.Hour):
+					}
+				})
+				get(g.At(priority.Normal, c.opts...)(stream))
+				if cut != c.cut {
+					t.Errorf("cut: %v, want %v", cut, c.cut)
+				}
+				atRest(t, g)
+			})
+		})
+	}
+}
+
+func TestADeadlineBoundsAStreamsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, release := full(t, admission.Options{Limit: shed.Fixed(1), MaxWait: time.Hour, Deadline: admission.Within(time.Second)})
+		defer release()
+		w := get(g.At(priority.Normal, admission.Stream(1))(okHandler()))
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("status %d after the deadline, want 503", w.Code)
+		}
+	})
+}
