@@ -14,6 +14,7 @@ type listener struct {
 	key   func(*http.Request) ratelimit.Key
 	judge judge
 	next  http.RoundTripper
+	below *paced // next, in a Transport without a breaker: it has the same key
 	watch watcher
 }
 
@@ -49,8 +50,8 @@ func (t *listener) attempt(req *http.Request, o *operation) (*http.Response, Ver
 }
 
 func (t *listener) pass(req *http.Request, o *operation) (*http.Response, error) {
-	if p, ok := t.next.(*paced); ok && p.pacer == t.pacer {
-		return p.roundTrip(req, o)
+	if t.below != nil {
+		return t.below.roundTrip(req, o)
 	}
 	return t.next.RoundTrip(req)
 }

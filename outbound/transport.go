@@ -128,12 +128,12 @@ func (o Options) stack(p *Pacer, retry RetryOptions) http.RoundTripper {
 		base: o.Base, timeout: o.AttemptTimeout, resends: o.CountResends,
 		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
 	}
-	var next http.RoundTripper = &paced{pacer: p, key: o.Key, sender: send, watch: watch}
+	below := &paced{pacer: p, key: o.Key, sender: send, watch: watch}
+	l := &listener{pacer: p, key: o.Key, judge: classify, next: below, below: below, watch: watch}
 	if o.Breaker != nil {
-		next = Break(next, o.Breaker, classify...)
+		l.next, l.below = Break(below, o.Breaker, classify...), nil
 	}
-	next = &listener{pacer: p, key: o.Key, judge: classify, next: next, watch: watch}
-	r := newRetrier(next, retry, func(req *http.Request) shared {
+	r := newRetrier(l, retry, func(req *http.Request) shared {
 		op := p.operation(o.Key(req))
 		return shared{budget: op.budget, pacer: p, op: op}
 	}, classify)
