@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/headgate-go/headgate/queue"
@@ -29,8 +30,11 @@ func (p *Pacer) Over(next http.RoundTripper, key func(*http.Request) ratelimit.K
 	return &paced{pacer: p, key: keyOr(key), next: orDefault(next)}
 }
 
-// ByHost is the default key: one quota per host called.
-func ByHost(req *http.Request) ratelimit.Key { return ratelimit.Key{Space: req.URL.Host} }
+// ByHost is the default key: one quota per host called, in lower case and with its
+// port if the URL names one.
+func ByHost(req *http.Request) ratelimit.Key {
+	return ratelimit.Key{Space: strings.ToLower(req.URL.Host)}
+}
 
 func keyOr(key func(*http.Request) ratelimit.Key) func(*http.Request) ratelimit.Key {
 	if key == nil {
@@ -107,22 +111,24 @@ func (t *paced) enter(ctx context.Context, s *send) error {
 // in hiding: when a stalled server comes back, every call that waited would leave
 // at once, whatever the rate. And a slot held by somebody who waits for the pace of
 // one operation is missing in another.
-func (t *paced) turn(ctx context.Context, s *send) error {
+func (t *paced) turn(ctx context.Context, s *send) (err error) {
+	arrived, slots, longest := time.Now(), s.op.svc.slots, t.pacer.opts.MaxWait
+	if s.pass, err = t.pacer.wait(ctx, arrived, s.op, longest); err != nil || slots == nil {
+		return err
+	}
+	now := time.Now()
+	if s.grant, err = slots.TryAcquire(now, ticketOf(ctx, 0)); err == nil {
+		return nil
+	}
+	s.pass.Undo(now)
+	return t.both(ctx, s, arrived.Add(longest))
+}
+
+// both waits for a slot, then for a token, until it has them at the same time.
+func (t *paced) both(ctx context.Context, s *send, until time.Time) (err error) {
 	slots := s.op.svc.slots
 	for {
-		pass, err := t.pacer.wait(ctx, s.op)
-		if err != nil {
-			return err
-		}
-		s.pass = pass
-		if slots == nil {
-			return nil
-		}
-		if s.grant, err = slots.TryAcquire(time.Now(), ticketOf(ctx, 0)); err == nil {
-			return nil
-		}
-		pass.Undo(time.Now())
-		if s.grant, err = acquire(ctx, slots, t.pacer.opts.MaxWait); err != nil {
+		if s.grant, err = acquire(ctx, slots, max(time.Until(until), 1)); err != nil {
 			s.op.refuse(err)
 			return err
 		}
@@ -131,6 +137,15 @@ func (t *paced) turn(ctx context.Context, s *send) error {
 			return nil
 		}
 		slots.Release(s.grant, shed.Ignored)
+		now := time.Now()
+		if s.pass, err = t.pacer.wait(ctx, now, s.op, until.Sub(now)); err != nil {
+			return err
+		}
+		now = time.Now()
+		if s.grant, err = slots.TryAcquire(now, ticketOf(ctx, 0)); err == nil {
+			return nil
+		}
+		s.pass.Undo(now)
 	}
 }
 

@@ -44,6 +44,8 @@ type Pacer struct {
 type PacerOptions struct {
 	// Rate is the quota: tokens per key. Nil means ratelimit.Unlimited, which
 	// adapts too: the first throttle sets the rate to a share of the one measured.
+	// A limiter in memory gives each Pacer balances of its own: what is to stay
+	// under one ceiling shares the Pacer.
 	Rate ratelimit.Limiter
 
 	// MaxWait is the longest a call waits for its turn, whatever its deadline.
@@ -139,12 +141,12 @@ func (p *Pacer) Wait(ctx context.Context, key ratelimit.Key) (Pass, error) {
 	if ctx.Err() != nil {
 		return Pass{}, context.Cause(ctx)
 	}
-	return p.wait(ctx, p.operation(key))
+	return p.wait(ctx, time.Now(), p.operation(key), p.opts.MaxWait)
 }
 
-func (p *Pacer) wait(ctx context.Context, o *operation) (Pass, error) {
+func (p *Pacer) wait(ctx context.Context, now time.Time, o *operation, longest time.Duration) (Pass, error) {
 	level, _ := priority.FromContext(ctx)
-	pass, err := o.wait(ctx, level.Index(), p.opts.MaxWait)
+	pass, err := o.wait(ctx, now, level.Index(), longest)
 	o.refuse(err)
 	return pass, err
 }

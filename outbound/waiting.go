@@ -7,8 +7,7 @@ import (
 
 // wait returns with a token in hand, or says why there is none. It blocks while the
 // call stands in line.
-func (o *operation) wait(ctx context.Context, level int, longest time.Duration) (Pass, error) {
-	now := time.Now()
+func (o *operation) wait(ctx context.Context, now time.Time, level int, longest time.Duration) (Pass, error) {
 	if o.vacant() {
 		pass, refusal, ok := o.ask(ctx, now)
 		if ok {
@@ -47,12 +46,11 @@ func (o *operation) join(ctx context.Context, now time.Time, level int, longest 
 	}
 	w := &waiter{level: level, until: until, ready: make(chan struct{})}
 	o.line.push(w)
-	start := !o.driving
-	o.driving = true
-	o.mu.Unlock()
-	if start {
-		o.drive()
+	if !o.driving { // the line was empty, so the wait is known
+		o.driving = true
+		time.AfterFunc(wait, o.drive)
 	}
+	o.mu.Unlock()
 	return w, nil
 }
 
@@ -87,7 +85,8 @@ func (o *operation) leave(w *waiter, err error) error {
 }
 
 // drive serves the line until it is empty or no token is to be had; then a timer
-// goes on. Only one drive runs at a time, held together by the driving mark.
+// goes on. Only one drive runs at a time, held together by the driving mark, and
+// never on a caller's goroutine: the limiter may have to ask a store.
 func (o *operation) drive() {
 	for {
 		if o.deserted() {
@@ -145,15 +144,14 @@ func (o *operation) turnAway(refusal no) {
 }
 
 // owe charges for a send that net/http repeated by itself. If no token is to be had
-// now, the next one pays.
+// now, the next one pays. It does not block: net/http calls it between two writes.
 func (o *operation) owe() {
 	o.counts.resends.Add(1)
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.debt++
-	start := !o.driving
-	o.driving = true
-	o.mu.Unlock()
-	if start {
-		o.drive()
+	if !o.driving {
+		o.driving = true
+		time.AfterFunc(0, o.drive)
 	}
 }
