@@ -1,6 +1,7 @@
 package ratelimit
 
-// Stats are a limiter's numbers for gauges. Reading them costs a few atomic loads.
+// Stats are a limiter's numbers for gauges. Reading them costs a few atomic loads;
+// limits shared through a store visit their keys.
 type Stats struct {
 	Keys     int    // buckets in memory now
 	Peak     int    // most buckets at once

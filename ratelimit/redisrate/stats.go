@@ -57,7 +57,8 @@ type Key struct {
 	Debt       float64       // tokens let through that the bucket has not heard of
 }
 
-// Stats implements ratelimit.Counter: the table, as of a limiter in memory.
+// Stats implements ratelimit.Counter: the table, as of a limiter in memory, and the
+// store behind it. It visits all keys.
 func (l *Limiter) Stats() ratelimit.Stats {
 	if l.bad != nil {
 		return ratelimit.Stats{}
@@ -65,6 +66,7 @@ func (l *Limiter) Stats() ratelimit.Stats {
 	return ratelimit.Stats{
 		Keys: int(l.table.count.Load()), Peak: int(l.table.peak.Load()),
 		MaxKeys: l.conf.maxKeys, Overflow: l.table.full.Load(),
+		Stores: []ratelimit.StoreStats{l.StoreStats()},
 	}
 }
 
