@@ -3,7 +3,6 @@ package redisrate
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -99,7 +98,7 @@ func defaults() config {
 		portion:  1,
 		cold:     20 * time.Millisecond,
 		budget:   100 * time.Millisecond,
-		believe:  10 * time.Second,
+		believe:  5 * time.Second,
 		maxKeys:  1 << 16,
 		log:      slog.Default(),
 	}
@@ -147,7 +146,7 @@ func (c *config) validate() error {
 
 func (l limit) validate(rateField, burstField string) error {
 	switch {
-	case math.IsInf(l.rate, 1):
+	case l.rate >= float64(rate.Inf):
 		return fmt.Errorf("redisrate: %s is infinite; ratelimit.Unlimited is the way to have no limit", rateField)
 	case !(l.rate > 0) || l.rate > maxRate:
 		return fmt.Errorf("redisrate: %s %v is not above 0 and at most 1e9 a second", rateField, l.rate)

@@ -26,9 +26,12 @@ var (
 	leaseSource string
 	//go:embed beat.lua
 	beatSource string
+	//go:embed slots.lua
+	slotsSource string
 
 	leaseScript = redis.NewScript(leaseSource)
 	beatScript  = redis.NewScript(beatSource)
+	slotsScript = redis.NewScript(slotsSource)
 )
 
 // slack is how late beyond its budget a call may still run: it covers what the
@@ -145,7 +148,7 @@ func (s *redisStore) run(ctx context.Context, script *redis.Script, key string, 
 	return cmd.Cmd, nil
 }
 
-var sources = map[*redis.Script]string{leaseScript: leaseSource, beatScript: beatSource}
+var sources = map[*redis.Script]string{leaseScript: leaseSource, beatScript: beatSource, slotsScript: slotsSource}
 
 // lookAgain lets a cluster client learn who the primary is now: a dead one
 // answers no MOVED.

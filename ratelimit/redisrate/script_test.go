@@ -136,7 +136,9 @@ func (v *virtual) lease(r request) reply {
 }
 
 // take asks for n at once, all or nothing.
-func (v *virtual) take(n int, l limit) reply { return v.lease(request{limit: l, want: n, need: n, least: n}) }
+func (v *virtual) take(n int, l limit) reply {
+	return v.lease(request{limit: l, want: n, need: n, least: n})
+}
 
 func TestServersClockStepsBack(t *testing.T) {
 	v, l := newVirtual(t), limit{rate: 10, burst: 10}

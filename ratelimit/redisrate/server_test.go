@@ -144,3 +144,7 @@ func eventually(t testing.TB, within time.Duration, what string, ok func() bool)
 	}
 	t.Fatalf("not within %v: %s", within, what)
 }
+
+func containsFold(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}
