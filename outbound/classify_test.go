@@ -1,15 +1,11 @@
 package outbound_test
 
 import (
-	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -176,152 +172,6 @@ func TestWhatAGateSays(t *testing.T) {
 		v := outbound.Classify(answer(nil, 503, "Headgate-Reason", text), nil)
 		if v.Kind != outbound.Overloaded || v.Reason.Refused() {
 			t.Errorf("%.20q: %+v, want a bare 503", text, v)
-		}
-	}
-}
-
-// The errors below have the shape of the SDKs', by method sets alone.
-type awsError struct{ code string }
-
-func (e awsError) Error() string     { return e.code }
-func (e awsError) ErrorCode() string { return e.code }
-
-type awsResponseError struct{ resp *http.Response }
-
-func (e awsResponseError) Error() string       { return "response error" }
-func (e awsResponseError) HTTPStatusCode() int { return e.resp.StatusCode } // panics without one
-
-type googleError struct {
-	status int
-	reason string
-}
-
-func (e googleError) Error() string  { return e.reason }
-func (e googleError) HTTPCode() int  { return e.status }
-func (e googleError) Reason() string { return e.reason }
-
-type hintError struct{ d time.Duration }
-
-func (e hintError) Error() string                     { return "slow down" }
-func (e hintError) RetryAfter() (time.Duration, bool) { return e.d, true }
-
-type temporaryError struct{}
-
-func (temporaryError) Error() string   { return "too many requests" }
-func (temporaryError) Temporary() bool { return true }
-func (temporaryError) Timeout() bool   { return true }
-
-func TestClassifyErrors(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	for _, c := range []struct {
-		name string
-		err  error
-		want outbound.Kind
-	}{
-		{"cancelled", context.Canceled, outbound.Canceled},
-		{"deadline", fmt.Errorf("get: %w", context.DeadlineExceeded), outbound.Canceled},
-		{"ours", &outbound.Refusal{Why: outbound.WaitTooLong}, outbound.LocalRefusal},
-		{"ours, wrapped", fmt.Errorf("push: %w", &outbound.Refusal{Why: outbound.Paused}), outbound.LocalRefusal},
-		{"connection refused", refused, outbound.Transient},
-		{"no such name", &net.DNSError{IsNotFound: true}, outbound.Permanent},
-		{"name server down", &net.DNSError{IsTemporary: true}, outbound.Transient},
-		{"certificate", x509.UnknownAuthorityError{}, outbound.Permanent},
-		{"cut off", io.ErrUnexpectedEOF, outbound.Transient},
-		{"text that lies", temporaryError{}, outbound.Transient},
-		{"AWS throttle", fmt.Errorf("op: %w", awsError{"ThrottlingException"}), outbound.Throttled},
-		{"AWS quota", awsError{"LimitExceededException"}, outbound.QuotaExhausted},
-		{"AWS no code of pace, status 429", errors.Join(awsError{"X"}, awsResponseError{answer(nil, 429)}), outbound.Throttled},
-		{"AWS without a response", awsResponseError{}, outbound.Transient},
-		{"Google rate", googleError{403, "rateLimitExceeded"}, outbound.Throttled},
-		{"Google quota", googleError{403, "quotaExceeded"}, outbound.QuotaExhausted},
-		{"Google permission", googleError{403, "IAM_PERMISSION_DENIED"}, outbound.Permanent},
-		{"Google over gRPC", googleError{-1, ""}, outbound.Transient},
-		{"a hint", hintError{time.Second}, outbound.Throttled},
-		{"a hint below zero", hintError{-time.Second}, outbound.Throttled},
-	} {
-		v := outbound.Classify(nil, c.err)
-		if v.Kind != c.want || v.Hint < 0 {
-			t.Errorf("%s: %+v, want %v", c.name, v, c.want)
-		}
-	}
-}
-
-func TestClassifyGRPC(t *testing.T) {
-	for _, c := range []struct {
-		code     uint32
-		pushback string
-		local    bool
-		want     outbound.Verdict
-	}{
-		{code: 0, want: outbound.Verdict{}},
-		{code: 8, want: outbound.Verdict{Kind: outbound.Throttled}},
-		{code: 8, local: true, want: outbound.Verdict{Kind: outbound.Permanent}}, // message too large
-		{code: 8, pushback: "1500", want: outbound.Verdict{Kind: outbound.Throttled, Hint: 1500 * time.Millisecond, Hinted: true}},
-		{code: 14, pushback: "-1", want: outbound.Verdict{Kind: outbound.Transient, Final: true}},
-		{code: 14, pushback: "x", want: outbound.Verdict{Kind: outbound.Transient, Final: true}},
-		{code: 10, want: outbound.Verdict{Kind: outbound.Conflict}},
-		{code: 4, want: outbound.Verdict{Kind: outbound.Canceled}},
-		{code: 5, want: outbound.Verdict{Kind: outbound.Permanent}},
-	} {
-		if got := outbound.GRPC(c.code, c.pushback, c.local); got != c.want {
-			t.Errorf("%d %q: %+v, want %+v", c.code, c.pushback, got, c.want)
-		}
-	}
-}
-
-func TestUserClassifiersComeFirst(t *testing.T) {
-	open := errors.New("too many requests") // a breaker's own, and its text is no evidence
-	if v := verdictOfErr(open); v.Kind != outbound.Transient {
-		t.Errorf("unknown error: %+v", v)
-	}
-	if v := verdictOfErr(fmt.Errorf("x: %w", open), outbound.LocalErrors(open)); v.Kind != outbound.LocalRefusal {
-		t.Errorf("named error: %+v", v)
-	}
-	teapot := func(resp *http.Response, err error) (outbound.Verdict, bool) {
-		return outbound.Verdict{Kind: outbound.Throttled}, resp != nil && resp.StatusCode == http.StatusTeapot
-	}
-	v := verdictOf(answer(nil, 418, "Retry-After", "2"), outbound.First(nil, outbound.LocalErrors(open), teapot))
-	if v.Kind != outbound.Throttled || v.Hint != 2*time.Second {
-		t.Errorf("teapot: %+v", v)
-	}
-	if v := verdictOf(answer(nil, 404), teapot); v.Kind != outbound.Permanent {
-		t.Errorf("what the user cannot tell: %+v", v)
-	}
-}
-
-func verdictOfErr(err error, look ...outbound.Classifier) outbound.Verdict {
-	var e *outbound.Error
-	errors.As(outbound.Check(nil, err, look...), &e)
-	return e.Verdict
-}
-
-func TestAThrottleIsNoReasonToDelete(t *testing.T) {
-	refusal := func(w outbound.Why) error { return &outbound.Refusal{Why: w} }
-	status := func(s int) error { return outbound.Check(answer(nil, s), nil) }
-	for _, c := range []struct {
-		err                  error
-		throttle, conclusive bool
-	}{
-		{nil, false, false},
-		{status(200), false, false},
-		{status(404), false, true},
-		{status(410), false, true},
-		{status(429), true, false},
-		{status(503), true, false},
-		{status(500), false, false},
-		{refusal(outbound.WaitTooLong), true, false},
-		{refusal(outbound.Paused), true, false},
-		{refusal(outbound.BreakerOpen), false, false},
-		{refusal(outbound.AttemptsSpent), false, false},
-		{context.Canceled, false, false},
-		{fmt.Errorf("push: %w", status(429)), true, false},
-		{awsError{"ThrottlingException"}, true, false},
-	} {
-		if got := outbound.IsThrottle(c.err); got != c.throttle {
-			t.Errorf("IsThrottle(%v) = %v", c.err, got)
-		}
-		if got := outbound.IsConclusive(c.err); got != c.conclusive {
-			t.Errorf("IsConclusive(%v) = %v", c.err, got)
 		}
 	}
 }

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -265,37 +263,4 @@ func jitter(hint time.Duration) time.Duration {
 		return 0
 	}
 	return rand.N(min(max(hint/10, 50*time.Millisecond), 5*time.Second))
-}
-
-// service is what all operations behind one Space share.
-type service struct {
-	start  time.Time
-	paused atomic.Int64 // since start, on the monotonic clock
-	slots  *queue.Slots // nil: calls in flight are not bounded
-	ops    []*operation // guarded by the Pacer
-}
-
-func (p *Pacer) newService() (*service, error) {
-	s := &service{start: p.start}
-	if p.opts.InFlight == nil {
-		return s, nil
-	}
-	var err error
-	s.slots, err = queue.NewSlots(queue.Config{Limit: p.opts.InFlight, MaxWait: p.opts.MaxWait, Bound: slotBound})
-	return s, err
-}
-
-func (s *service) pauseLeft(now time.Time) time.Duration {
-	return time.Duration(s.paused.Load()) - now.Sub(s.start)
-}
-
-// pause keeps everybody away from the service until t.
-func (s *service) pause(t time.Time) {
-	end := int64(t.Sub(s.start))
-	for {
-		old := s.paused.Load()
-		if end <= old || s.paused.CompareAndSwap(old, end) {
-			return
-		}
-	}
 }
