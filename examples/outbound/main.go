@@ -143,6 +143,10 @@ func allowed(quota rate.Limit) int { return int(quota) + burstOf(quota) }
 func (r report) print(w io.Writer, s scenario) {
 	fmt.Fprintf(w, "\nafter %.1f s: %d of %d delivered, %d lost, %d healthy devices deleted, breaker opened %d times\n",
 		r.took.Seconds(), r.delivered, s.devices, r.lost, r.deleted, r.opened)
-	fmt.Fprintf(w, "calls the API accepted in its busiest second: %d under the first quota (which allows %d), %d under the second (%d); turned away: %d\n",
-		r.before, allowed(s.quota), r.after, allowed(s.tightened), r.refused)
+	fmt.Fprintf(w, "the API turned %d calls away; in its busiest second it accepted %d (its quota allows %d)",
+		r.refused, r.before, allowed(s.quota))
+	if r.took > s.after {
+		fmt.Fprintf(w, ", and %d after it was tightened (%d)", r.after, allowed(s.tightened))
+	}
+	fmt.Fprintln(w)
 }
