@@ -419,6 +419,7 @@ type recorder struct {
 	mu       sync.Mutex
 	events   []admission.Event
 	snapshot func() admission.Stats
+	attached int
 }
 
 func (o *recorder) Observe(e admission.Event) {
@@ -427,7 +428,10 @@ func (o *recorder) Observe(e admission.Event) {
 	o.events = append(o.events, e)
 }
 
-func (o *recorder) Attach(_ string, snapshot func() admission.Stats) { o.snapshot = snapshot }
+func (o *recorder) Attach(_ string, snapshot func() admission.Stats) {
+	o.snapshot = snapshot
+	o.attached++
+}
 
 func (o *recorder) all() []admission.Event {
 	o.mu.Lock()

@@ -88,6 +88,26 @@ func (h Headers) set(dst http.Header, values *[5]string) {
 	}
 }
 
+// once leaves one value in each of the chosen fields: a handler that is a proxy adds
+// those of its upstream to what the gate has set.
+func (h Headers) once(dst http.Header) {
+	if h&IETFDraft11 != 0 {
+		first(dst, "Ratelimit-Policy")
+		first(dst, "Ratelimit")
+	}
+	if h&XRateLimit != 0 {
+		first(dst, "X-Ratelimit-Limit")
+		first(dst, "X-Ratelimit-Remaining")
+		first(dst, "X-Ratelimit-Reset")
+	}
+}
+
+func first(dst http.Header, name string) {
+	if values := dst[name]; len(values) > 1 {
+		dst[name] = values[:1:1]
+	}
+}
+
 // appendPolicy appends the policy as a structured field item. A window below a
 // second has no spelling and is left out.
 func appendPolicy(dst []byte, p ratelimit.Policy, limit int64) []byte {

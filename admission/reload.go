@@ -32,7 +32,7 @@ func (g *Gate) Update(opts Options) error {
 		return fmt.Errorf("admission: %w", err)
 	}
 	g.config.Store(c)
-	if !sameObserver(c.Observer, prev.Observer) {
+	if opts.Observer != nil && !sameObserver(c.Observer, prev.Observer) {
 		c.Observer.Attach(c.Name, g.Stats)
 	}
 	if g.draining.Load() {

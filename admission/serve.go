@@ -161,7 +161,7 @@ func (v *visit) end() time.Time {
 // touching it.
 func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := &request{
-		Context: r.Context(), response: response{ResponseWriter: w}, gate: v.gate, visit: v,
+		Context: r.Context(), response: response{ResponseWriter: w, told: v.Headers}, gate: v.gate, visit: v,
 		caller: v.taken.key, verified: v.Caller.Verified, level: v.Level, waited: v.slot.Waited,
 	}
 	end := v.end()
@@ -176,6 +176,9 @@ func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	v.advertise(w.Header())
 	next.ServeHTTP(w, r.WithContext(req))
 	returned = true
+	if req.status == 0 && !req.hijacked { // net/http sends the header now
+		req.told.once(w.Header())
+	}
 }
 
 var _ context.Context = (*request)(nil)

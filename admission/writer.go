@@ -12,6 +12,7 @@ type response struct {
 	http.ResponseWriter
 	status   int // 0: nothing sent yet
 	hijacked bool
+	told     Headers // what the client is told about its limit
 }
 
 // plain is the writer the handler sees: the request's own object, looked at as a
@@ -46,6 +47,7 @@ func (w plain) WriteHeader(status int) {
 func (r *response) sent(status int) {
 	if r.status == 0 {
 		r.status = status
+		r.told.once(r.ResponseWriter.Header())
 	}
 }
 
