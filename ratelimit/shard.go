@@ -6,9 +6,9 @@ import (
 )
 
 // shard is a part of the table: buckets in one flat array without pointers, found
-// by linear probing, behind one lock. Arrays are small (some 80 KB in a full table
-// of the default size), so that growing or cleaning one is a step of microseconds
-// and needs no background work.
+// by linear probing, behind one lock. Arrays are small (some 300 KB in a full table),
+// so that growing or cleaning one is a step of some ten microseconds and needs no
+// background work.
 type shard struct {
 	mu     sync.Mutex
 	slots  []slot
@@ -25,14 +25,14 @@ type slot struct {
 }
 
 const (
-	shardKeys = 1024 // keys per shard in a table at its bound
+	shardKeys = 4096 // keys per shard in a table at its bound
 	minSlots  = 8
 )
 
 // home is where the search for key starts: its second word scaled to the array, so
 // that arrays may have any length.
 func (s *shard) home(key hash) int {
-	hi, _ := bits.Mul64(key[1], uint64(len(s.slots)))
+	hi, _ := bits.Mul64(key.what, uint64(len(s.slots)))
 	return int(hi)
 }
 
@@ -42,10 +42,11 @@ func (s *shard) findLocked(key hash) *bucket {
 		return nil
 	}
 	for i := s.home(key); ; i = s.after(i) {
-		switch slot := &s.slots[i]; slot.key {
-		case key:
+		slot := &s.slots[i]
+		if slot.key.where == key.where && slot.key.what == key.what {
 			return &slot.bucket
-		case hash{}:
+		}
+		if slot.key.where == 0 {
 			return nil
 		}
 	}
@@ -71,7 +72,7 @@ func (s *shard) addLocked(key hash, b bucket) {
 
 func (s *shard) placeLocked(new slot) {
 	i := s.home(new.key)
-	for s.slots[i].key != (hash{}) {
+	for s.slots[i].key.where != 0 {
 		i = s.after(i)
 	}
 	s.slots[i] = new
@@ -81,7 +82,7 @@ func (s *shard) resizeLocked(size int) {
 	old := s.slots
 	s.slots = make([]slot, size)
 	for i := range old {
-		if old[i].key != (hash{}) {
+		if old[i].key.where != 0 {
 			s.placeLocked(old[i])
 		}
 	}
@@ -92,7 +93,7 @@ func (s *shard) sweepLocked(book *termsBook, now int64) int {
 	kept := 0
 	for i := range s.slots {
 		slot := &s.slots[i]
-		if slot.key == (hash{}) {
+		if slot.key.where == 0 {
 			continue
 		}
 		t := book.at(slot.terms)
@@ -101,7 +102,7 @@ func (s *shard) sweepLocked(book *termsBook, now int64) int {
 			t = book.at(slot.terms)
 		}
 		if slot.full(&t.pace, now) {
-			slot.key[0] &^= 1
+			slot.key.where &^= 1
 			continue
 		}
 		kept++
@@ -123,7 +124,7 @@ func (s *shard) compactLocked(kept int) {
 	}
 	s.slots = make([]slot, max(minSlots, kept+kept/3+2))
 	for i := range old {
-		if old[i].key[0]&1 != 0 {
+		if old[i].key.where&1 != 0 {
 			s.placeLocked(old[i])
 		}
 	}

@@ -56,7 +56,10 @@ func (b *Buckets) start(now time.Time) {
 		old.table = newTable(now, b.maxKeys)
 	}
 	at := old.clock(now)
-	s := &state{table: old.table, plans: make(map[string]inForce, len(b.plans))}
+	s := &state{table: old.table}
+	if len(b.plans) > 0 {
+		s.plans = make(map[string]inForce, len(b.plans))
+	}
 	s.max.Store(int64(b.maxKeys))
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()

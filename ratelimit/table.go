@@ -15,6 +15,7 @@ import (
 type table struct {
 	base   time.Time // the zero of the table's clock
 	seeds  [3]maphash.Seed
+	first  atomic.Pointer[space]
 	shards []shard
 	shift  uint // 64 − log₂ of the number of shards
 
@@ -29,8 +30,15 @@ type table struct {
 	sweepNext int
 }
 
-// hash is a key of the table; bit 0 is always set.
-type hash [2]uint64
+// space is a key's space and its hash.
+type space struct {
+	name string
+	hash uint64
+}
+
+// hash is a key of the table; the low bit of where is always set. (An array of two
+// words would live in memory, not in registers.)
+type hash struct{ where, what uint64 }
 
 func newTable(base time.Time, maxKeys int) *table {
 	n := max(1, (maxKeys+shardKeys-1)/shardKeys)
@@ -55,14 +63,27 @@ func (t *table) clock(now time.Time) int64 {
 // hash names key in the table. Space comes from the service and ID from a client;
 // two hashes of ID under different seeds make 127 bits.
 func (t *table) hash(key Key) hash {
-	space := maphash.String(t.seeds[2], key.Space)
+	space := t.space(key.Space)
 	return hash{
 		(maphash.String(t.seeds[0], key.ID) ^ space) | 1,
 		maphash.String(t.seeds[1], key.ID) + space,
 	}
 }
 
-func (t *table) shard(key hash) *shard { return &t.shards[key[0]>>t.shift] }
+// space hashes a space. The first one seen is nearly always the only one.
+func (t *table) space(name string) uint64 {
+	first := t.first.Load()
+	if first != nil && first.name == name {
+		return first.hash
+	}
+	h := maphash.String(t.seeds[2], name)
+	if first == nil {
+		t.first.CompareAndSwap(nil, &space{name, h})
+	}
+	return h
+}
+
+func (t *table) shard(key hash) *shard { return &t.shards[key.where>>t.shift] }
 
 // ask is a request in the table's terms.
 type ask struct {
@@ -170,7 +191,7 @@ func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
 const (
 	sweepRound     = 30 * time.Second
 	sweepRoundFull = 2 * time.Second
-	sweepSteps     = 8 // shards per call at most: some 8 k buckets, a fraction of a millisecond
+	sweepSteps     = 2 // shards per call at most: some 8 k buckets, a fraction of a millisecond
 )
 
 // sweep forgets full buckets in the shards whose turn has come. It is called after
