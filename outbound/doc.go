@@ -34,13 +34,18 @@
 //	verdict          rate        pause     retry            breaker     clean-up
 //	OK               -           -         -                success     -
 //	Throttled        × 0.7       the hint  after the hint   excluded    never
-//	Overloaded       × 0.5       the hint  after the hint   excluded    never
+//	Overloaded       × 0.5 (1)   hint (2)  after the hint   excluded    never
 //	QuotaExhausted   -           hint, 1m  no               excluded    never
 //	Conflict         -           -         soon             success     never
 //	Transient        -           -         if idempotent    failure     never
 //	Permanent        -           -         no               success     may
 //	LocalRefusal     -           -         no               excluded    never
 //	Canceled         -           -         no               excluded    never
+//
+// (1) A bare 503, without hint or reason, cuts only when a tenth of the answers are
+// such: one instance in trouble is no reason to starve oneself of the others.
+// (2) A Headgate gate sheds the lowest levels first, so the hint of its 503 keeps
+// away the level of the call and those below.
 //
 // Clean-up is what [IsConclusive] answers: whether a failure is about the thing that
 // was asked for. [IsThrottle] is the other half of the question. "Excluded" needs a

@@ -40,8 +40,8 @@ func Example() {
 	}
 	resp.Body.Close()
 	in := transport.Stats().Operations[0]
-	fmt.Println(resp.StatusCode, "after", in.Attempts, "attempts; cuts:", in.Cuts)
-	// Output: 200 after 2 attempts; cuts: 1
+	fmt.Println(resp.StatusCode, "after", in.Attempts, "attempts;", in.Rate, "per second in force")
+	// Output: 200 after 2 attempts; 100 per second in force
 }
 
 func ExampleNew() {
@@ -111,7 +111,7 @@ func ExampleNewPacer() {
 		return
 	}
 	answer := outbound.Verdict{Kind: outbound.Throttled, Hint: time.Minute, Hinted: true}
-	pacer.Heard(key, answer)
+	pacer.Heard(context.Background(), key, answer)
 
 	// Whoever comes now, with less patience than that, is told at once.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

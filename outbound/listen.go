@@ -41,7 +41,7 @@ func (t *listener) attempt(req *http.Request, o *operation) (*http.Response, Ver
 	}
 	resp, err := t.pass(req, o)
 	v := t.judge.verdict(resp, err)
-	cut, paused := t.pacer.heard(o, v)
+	cut, paused := t.pacer.heard(req.Context(), o, v)
 	if t.watch.on() && v.Kind != LocalRefusal {
 		t.watch.answered(o.key, v, time.Since(start))
 		t.watch.slowed(o, v, cut, paused)

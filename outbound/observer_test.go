@@ -120,9 +120,9 @@ func TestALimiterThatAdaptsItselfIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &adapting{}
 		p := newPacer(t, outbound.PacerOptions{Rate: limiter})
-		p.Heard(push, throttled(3*time.Second))
-		p.Heard(push, outbound.Verdict{Kind: outbound.Overloaded})
-		p.Heard(push, outbound.Verdict{Kind: outbound.QuotaExhausted}) // a pause, and no cut
+		p.Heard(t.Context(), push, throttled(3*time.Second))
+		p.Heard(t.Context(), push, outbound.Verdict{Kind: outbound.Overloaded, Hinted: true})
+		p.Heard(t.Context(), push, outbound.Verdict{Kind: outbound.QuotaExhausted}) // a pause, and no cut
 		if !slices.Equal(limiter.heard, []float64{0.7, 0.5}) {
 			t.Errorf("told %v", limiter.heard)
 		}

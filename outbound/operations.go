@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -47,6 +48,9 @@ func (p *Pacer) newOperation(key ratelimit.Key, svc *service) *operation {
 const (
 	sweepEvery = time.Second
 	restless   = time.Minute // an operation used within it is kept
+
+	lowest  = 0 // the level that stays away longest
+	highest = priority.Count - 1
 )
 
 // sweep forgets operations at rest and reports whether there is room. Nothing is
@@ -62,7 +66,7 @@ func (p *Pacer) sweep(now time.Time) bool {
 		}
 		delete(p.ops, key)
 		o.svc.ops = slices.DeleteFunc(o.svc.ops, func(other *operation) bool { return other == o })
-		if len(o.svc.ops) == 0 && o.svc.pauseLeft(now) <= 0 {
+		if len(o.svc.ops) == 0 && o.svc.pauseLeft(now, lowest) <= 0 {
 			delete(p.services, key.Space)
 		}
 	}
@@ -74,7 +78,7 @@ func (o *operation) atRest(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return now.Sub(o.used) > restless && !o.driving && o.counts.inFlight.Load() == 0 &&
-		!o.law.active(now) && o.pauseLeft(now) <= 0
+		!o.law.active(now) && o.pauseLeft(now, lowest) <= 0
 }
 
 // siblings returns the operations of o's service, o among them.

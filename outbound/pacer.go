@@ -19,7 +19,7 @@ import (
 //
 //	pass, err := pacer.Wait(ctx, key) // before each attempt
 //	…
-//	pacer.Heard(key, verdict)         // after it
+//	pacer.Heard(ctx, key, verdict)    // after it
 //
 // A key's Space is the service and its ID the operation in it: what the quota
 // counts. Whatever one caller hears about an operation, everybody who shares the
@@ -159,10 +159,11 @@ func (o *operation) refuse(err error) {
 
 // tryNow takes a token only if one is to be had without waiting.
 func (o *operation) tryNow(ctx context.Context) (Pass, bool) {
-	if !o.vacant() {
+	level, _ := priority.FromContext(ctx)
+	if !o.vacant(level.Index()) {
 		return Pass{}, false
 	}
-	pass, _, ok := o.ask(ctx, time.Now())
+	pass, _, ok := o.ask(ctx, time.Now(), level.Index())
 	return pass, ok
 }
 
@@ -184,24 +185,33 @@ func (p Pass) Undo(now time.Time) {
 	}
 }
 
-// Heard tells what came of a call to key. Throttles and overloads cut the rate of
-// everybody who shares the key, once per epoch, and a hint keeps everybody away for
-// that long; other verdicts change nothing.
-func (p *Pacer) Heard(key ratelimit.Key, v Verdict) { p.heard(p.operation(key), v) }
+// Heard tells what came of a call to key made under ctx. Throttles and overloads cut
+// the rate of everybody who shares the key, once per epoch, and a hint keeps
+// everybody away for that long; other verdicts change nothing.
+//
+// A Headgate gate sheds by level: what it refused to one level it may grant to a
+// higher one, so its 503 keeps away the call's own level and those below. And a bare
+// 503, without hint or reason, is an accident until a tenth of the answers are.
+func (p *Pacer) Heard(ctx context.Context, key ratelimit.Key, v Verdict) {
+	p.heard(ctx, p.operation(key), v)
+}
 
-func (p *Pacer) heard(o *operation, v Verdict) (cut, paused bool) {
+func (p *Pacer) heard(ctx context.Context, o *operation, v Verdict) (cut, paused bool) {
 	o.counts.kinds[v.Kind].Add(1)
-	factor, pause := p.slowdown(v)
-	if factor == 1 && pause == 0 {
+	if !slowDown(v.Kind) {
 		return false, false
 	}
 	now := time.Now()
-	if v.Scope == ScopeOperation {
-		return o.note(o.slow(now, factor, pause))
+	s := p.slowdown(ctx, v)
+	if s.none() || bare(v) && !o.overloaded(now) {
+		return false, false
 	}
-	o.svc.pause(now.Add(pause))
+	if v.Scope == ScopeOperation {
+		return o.note(o.slow(now, s))
+	}
+	o.svc.pause(now.Add(s.pause), s.level)
 	for _, each := range p.siblings(o) {
-		c, b := each.note(each.slow(now, factor, pause))
+		c, b := each.note(each.slow(now, s))
 		if each == o {
 			cut, paused = c, b
 		}
@@ -209,26 +219,26 @@ func (p *Pacer) heard(o *operation, v Verdict) (cut, paused bool) {
 	return cut, paused
 }
 
-// slowdown says by what factor a verdict cuts the rate and for how long it keeps
-// everybody away.
-func (p *Pacer) slowdown(v Verdict) (factor float64, pause time.Duration) {
+// slowdown says what a verdict asks for.
+func (p *Pacer) slowdown(ctx context.Context, v Verdict) slowdown {
+	s := slowdown{factor: 1, level: highest}
 	switch v.Kind {
 	case Throttled:
-		factor = cutThrottle
+		s.factor = cutThrottle
 	case Overloaded:
-		factor = cutOverload
-	case QuotaExhausted: // a matter of days, not of the rate
-		factor = 1
-		if !v.Hinted {
-			pause = quotaPause
+		s.factor = cutOverload
+		if v.Reason.Refused() {
+			level, _ := priority.FromContext(ctx)
+			s.level = level.Index()
 		}
-	default:
-		return 1, 0
+	case QuotaExhausted: // a matter of days, not of the rate
+		s.pause = quotaPause
 	}
 	if v.Hinted {
-		pause = v.Hint
+		s.pause = v.Hint
 	}
-	return factor, min(max(pause, 0), p.opts.MaxPause)
+	s.pause = min(max(s.pause, 0), p.opts.MaxPause)
+	return s
 }
 
 func (o *operation) note(cut, paused bool) (bool, bool) {
@@ -249,7 +259,8 @@ func (p *Pacer) fits(ctx context.Context, o *operation, delay time.Duration) boo
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wait := o.predict(now, o.line.ahead(level.Index()), o.lawRate(now, pol), pol.Burst)
+	l := level.Index()
+	wait := o.predict(now, l, o.line.ahead(l), o.lawRate(now, pol), pol.Burst)
 	if wait > delay+p.opts.MaxWait {
 		return false
 	}

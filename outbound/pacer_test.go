@@ -127,7 +127,7 @@ func TestAPauseReachesThoseInLine(t *testing.T) {
 			hopeless.Store(int64(time.Since(start)))
 		})
 		time.Sleep(50 * time.Millisecond)
-		p.Heard(push, throttled(10*time.Second))
+		p.Heard(t.Context(), push, throttled(10*time.Second))
 		wg.Wait()
 		if got := time.Duration(patient.Load()); got < 10*time.Second || got > 12*time.Second {
 			t.Errorf("the patient were served after %v", got)
@@ -176,7 +176,7 @@ func TestTwentyConcurrentThrottlesCutOnce(t *testing.T) {
 			}
 		}
 		for range 20 {
-			p.Heard(push, throttled(0))
+			p.Heard(t.Context(), push, throttled(0))
 		}
 		s := p.Stats().Operations[0]
 		if s.Cuts != 1 || s.Rate < 69.9 || s.Rate > 70.1 || s.Multiplier != 0.7 {
@@ -201,7 +201,7 @@ func TestAnUnknownQuotaIsLearnedFromTheFirstThrottle(t *testing.T) {
 		if s := p.Stats().Operations[0]; s.Rate != rate.Inf {
 			t.Errorf("rate %v before any throttle", s.Rate)
 		}
-		p.Heard(push, throttled(0))
+		p.Heard(t.Context(), push, throttled(0))
 		if s := p.Stats().Operations[0]; s.Rate < 65 || s.Rate > 75 {
 			t.Errorf("rate %v after it, want 0.7 of the 100 measured", s.Rate)
 		}
@@ -226,7 +226,7 @@ func TestAServiceWideRefusalReachesEveryOperation(t *testing.T) {
 		}
 		waited(read)
 		v := outbound.Verdict{Kind: outbound.Overloaded, Scope: outbound.ScopeService, Hint: 2 * time.Second, Hinted: true}
-		p.Heard(read, v)
+		p.Heard(t.Context(), read, v)
 		if d := waited(other); d != 0 {
 			t.Errorf("another service waited %v", d)
 		}

@@ -4,15 +4,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 )
 
 // service is what all operations behind one Space share.
 type service struct {
 	start  time.Time
-	paused atomic.Int64 // since start, on the monotonic clock
-	slots  *queue.Slots // nil: calls in flight are not bounded
-	ops    []*operation // guarded by the Pacer
+	paused [priority.Count]atomic.Int64 // by level; since start, on the monotonic clock
+	slots  *queue.Slots                 // nil: calls in flight are not bounded
+	ops    []*operation                 // guarded by the Pacer
 }
 
 func (p *Pacer) newService() (*service, error) {
@@ -25,17 +26,19 @@ func (p *Pacer) newService() (*service, error) {
 	return s, err
 }
 
-func (s *service) pauseLeft(now time.Time) time.Duration {
-	return time.Duration(s.paused.Load()) - now.Sub(s.start)
+func (s *service) pauseLeft(now time.Time, level int) time.Duration {
+	return time.Duration(s.paused[level].Load()) - now.Sub(s.start)
 }
 
-// pause keeps everybody away from the service until t.
-func (s *service) pause(t time.Time) {
+// pause keeps the levels up to the given one away from the service until t.
+func (s *service) pause(t time.Time, level int) {
 	end := int64(t.Sub(s.start))
-	for {
-		old := s.paused.Load()
-		if end <= old || s.paused.CompareAndSwap(old, end) {
-			return
+	for i := range s.paused[:level+1] {
+		for {
+			old := s.paused[i].Load()
+			if end <= old || s.paused[i].CompareAndSwap(old, end) {
+				break
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ type OperationStats struct {
 	Configured rate.Limit    // what the limiter would allow
 	Burst      int           // of the limiter
 	Multiplier float64       // the law's: 1 when it rests
-	PauseLeft  time.Duration // how long everybody stays away yet
+	PauseLeft  time.Duration // how long calls stay away yet; those of a high level may go earlier
 	Waiting    int           // calls in line
 	InFlight   int           // attempts whose answer is not done with
 	RetryLeft  float64       // retries the budget allows now
@@ -58,7 +58,7 @@ func (p *Pacer) Stats() Stats {
 		s.Operations = append(s.Operations, o.stats(now))
 	}
 	for name, svc := range services {
-		one := ServiceStats{Name: name, PauseLeft: max(0, svc.pauseLeft(now))}
+		one := ServiceStats{Name: name, PauseLeft: max(0, svc.pauseLeft(now, lowest))}
 		if svc.slots != nil {
 			one.Slots = svc.slots.Stats()
 		}
@@ -99,7 +99,7 @@ func (o *operation) stats(now time.Time) OperationStats {
 	s := OperationStats{Key: o.key, Rate: inForce, Configured: p.Rate, Burst: p.Burst, RetryLeft: o.budget.Left(now)}
 	o.mu.Lock()
 	s.Multiplier = o.law.inForce(now)
-	s.PauseLeft = o.pauseLeft(now)
+	s.PauseLeft = o.pauseLeft(now, lowest)
 	s.Waiting = o.line.n
 	o.mu.Unlock()
 	c := &o.counts

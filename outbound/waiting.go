@@ -8,8 +8,8 @@ import (
 // wait returns with a token in hand, or says why there is none. It blocks while the
 // call stands in line.
 func (o *operation) wait(ctx context.Context, now time.Time, level int, longest time.Duration) (Pass, error) {
-	if o.vacant() {
-		pass, refusal, ok := o.ask(ctx, now)
+	if o.vacant(level) {
+		pass, refusal, ok := o.ask(ctx, now, level)
 		if ok {
 			return pass, nil
 		}
@@ -24,11 +24,12 @@ func (o *operation) wait(ctx context.Context, now time.Time, level int, longest 
 	return o.stand(ctx, w, w.until.Sub(now))
 }
 
-// vacant reports whether a newcomer may ask at once.
-func (o *operation) vacant() bool {
+// vacant reports whether a newcomer of a level may ask at once: nobody in line goes
+// before it.
+func (o *operation) vacant(level int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.line.n == 0 && o.debt == 0
+	return o.debt == 0 && (o.line.n == 0 || o.line.ahead(level) == 0)
 }
 
 // join puts the call in line, unless its turn would come too late.
@@ -39,18 +40,17 @@ func (o *operation) join(ctx context.Context, now time.Time, level int, longest 
 	}
 	p := o.limiter.Policy(o.key)
 	o.mu.Lock()
-	wait := o.predict(now, o.line.ahead(level), o.lawRate(now, p), p.Burst)
+	defer o.mu.Unlock()
+	ahead := o.line.ahead(level)
+	wait := o.predict(now, level, ahead, o.lawRate(now, p), p.Burst)
 	if !now.Add(wait).Before(until) {
-		defer o.mu.Unlock()
-		return nil, o.tooLong(now, wait, until)
+		return nil, o.tooLong(now, level, wait, until)
 	}
 	w := &waiter{level: level, until: until, ready: make(chan struct{})}
 	o.line.push(w)
-	if !o.driving { // the line was empty, so the wait is known
-		o.driving = true
-		time.AfterFunc(wait, o.drive)
+	if ahead == 0 { // whose turn is next, so its wait is everybody's
+		o.armLocked(now, wait)
 	}
-	o.mu.Unlock()
 	return w, nil
 }
 
@@ -89,29 +89,62 @@ func (o *operation) leave(w *waiter, err error) error {
 // never on a caller's goroutine: the limiter may have to ask a store.
 func (o *operation) drive() {
 	for {
-		if o.deserted() {
+		level, ok := o.next()
+		if !ok {
 			return
 		}
 		now := time.Now()
-		pass, refusal, ok := o.ask(context.Background(), now)
+		pass, refusal, ok := o.ask(context.Background(), now, level)
 		switch {
 		case ok:
 			o.hand(pass, now)
 		case refusal.hard:
 			o.turnAway(refusal)
 		default:
-			time.AfterFunc(refusal.wait, o.drive)
+			o.arm(now, refusal.wait)
 			return
 		}
 	}
 }
 
-// deserted ends the drive when there is nothing left to serve.
-func (o *operation) deserted() bool {
+// next returns the level whose turn is next; with a debt to pay, the highest. It
+// ends the drive when there is nothing left to serve.
+func (o *operation) next() (level int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.driving = o.line.n > 0 || o.debt > 0
-	return !o.driving
+	o.timer = nil
+	w := o.line.front()
+	switch {
+	case o.debt > 0:
+		return highest, true
+	case w != nil:
+		return w.level, true
+	}
+	o.driving = false
+	return 0, false
+}
+
+// arm goes on with the drive after wait. If somebody came meanwhile whose turn is
+// earlier, it has waited for nothing longer than this.
+func (o *operation) arm(now time.Time, wait time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w := o.line.front(); w != nil {
+		wait = min(wait, max(o.pauseLeft(now, w.level), o.nextAt.Sub(now), minWait))
+	}
+	o.armed = now.Add(wait)
+	o.timer = time.AfterFunc(wait, o.drive)
+}
+
+// armLocked makes sure that a drive comes within wait, for somebody who is first in
+// line now. A drive that is under way looks for itself.
+func (o *operation) armLocked(now time.Time, wait time.Duration) {
+	at := now.Add(wait)
+	if o.driving && (o.timer == nil || !at.Before(o.armed) || !o.timer.Stop()) {
+		return
+	}
+	o.driving, o.armed = true, at
+	o.timer = time.AfterFunc(wait, o.drive)
 }
 
 // hand gives the token to whoever is first now, after the debt.
@@ -150,8 +183,5 @@ func (o *operation) owe() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.debt++
-	if !o.driving {
-		o.driving = true
-		time.AfterFunc(0, o.drive)
-	}
+	o.armLocked(time.Now(), 0)
 }

@@ -70,7 +70,7 @@ func TestNoWindowExceedsBurstAndRate(t *testing.T) {
 				})
 				time.Sleep(time.Duration(random.IntN(12)) * time.Millisecond)
 				if random.IntN(60) == 0 {
-					p.Heard(push, throttled(time.Duration(random.IntN(400))*time.Millisecond))
+					p.Heard(t.Context(), push, throttled(time.Duration(random.IntN(400))*time.Millisecond))
 				}
 			}
 			wg.Wait()

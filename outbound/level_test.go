@@ -1,0 +1,174 @@
+package outbound_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// A gate sheds the lowest levels first. What it refuses to a batch job must not keep
+// the checkout away, however long the batch job is to wait.
+func TestAGatesRefusalSparesHigherLevels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1000, 10)})
+		at := func(l priority.Level) context.Context { return priority.NewContext(t.Context(), l) }
+		shedding := outbound.Verdict{
+			Kind: outbound.Overloaded, Scope: outbound.ScopeService, Reason: shed.QueueFull,
+			Hint: 20 * time.Second, Hinted: true,
+		}
+		p.Heard(at(priority.Normal), push, shedding)
+		start := time.Now()
+		var wg sync.WaitGroup
+		waited := map[priority.Level]time.Duration{}
+		var mu sync.Mutex
+		for _, l := range priority.All() { // the lowest first, so that its wait is armed when the others come
+			wg.Go(func() {
+				if _, err := p.Wait(at(l), push); err != nil {
+					t.Error(l, err)
+				}
+				mu.Lock()
+				waited[l] = time.Since(start)
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		for l, d := range waited {
+			if spared := l > priority.Normal; spared && d > 100*time.Millisecond || !spared && d < 20*time.Second {
+				t.Errorf("%v waited %v", l, d)
+			}
+		}
+	})
+}
+
+// A throttle of the quota spares nobody.
+func TestAThrottleReachesEveryLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{})
+		p.Heard(priority.NewContext(t.Context(), priority.Batch), push, throttled(2*time.Second))
+		start := time.Now()
+		if _, err := p.Wait(priority.NewContext(t.Context(), priority.Critical), push); err != nil || time.Since(start) < 2*time.Second {
+			t.Errorf("critical waited %v, %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestABare503IsAnAccidentUntilManyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1000, 1000)})
+		overloaded := outbound.Verdict{Kind: outbound.Overloaded}
+		for i := range 5000 { // one in a hundred
+			v := outbound.Verdict{}
+			if i%100 == 99 {
+				v = overloaded
+			}
+			p.Heard(t.Context(), push, v)
+			time.Sleep(time.Millisecond)
+		}
+		if o := p.Stats().Operations[0]; o.Cuts != 0 {
+			t.Errorf("%d cuts for one answer in a hundred", o.Cuts)
+		}
+		for i := range 200 { // every second one
+			v := outbound.Verdict{}
+			if i%2 == 0 {
+				v = overloaded
+			}
+			p.Heard(t.Context(), push, v)
+			time.Sleep(time.Millisecond)
+		}
+		if o := p.Stats().Operations[0]; o.Cuts != 1 || o.Multiplier < 0.5 || o.Multiplier > 0.51 {
+			t.Errorf("%d cuts, ×%v, for every second answer", o.Cuts, o.Multiplier)
+		}
+	})
+}
+
+// Everything at once, against what must hold whatever happens: the window's bound,
+// the cap, and nothing left behind.
+func TestTransportUnderEverythingAtOnce(t *testing.T) {
+	for seed := range uint64(6) {
+		bubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			const limit, burst, slots = 40, 4, 3
+			var mu sync.Mutex
+			var sent []time.Time
+			var now, most atomic.Int32
+			base := tripper(func(r *http.Request) (*http.Response, error) {
+				mu.Lock()
+				sent = append(sent, time.Now())
+				took, fate := time.Duration(random.IntN(200))*time.Millisecond, random.IntN(20)
+				mu.Unlock()
+				most.Store(max(most.Load(), now.Add(1)))
+				defer now.Add(-1)
+				select {
+				case <-time.After(took):
+				case <-r.Context().Done():
+					return nil, context.Cause(r.Context())
+				}
+				switch fate {
+				case 0:
+					return nil, io.ErrUnexpectedEOF
+				case 1:
+					return answer(r, 429, "Retry-After", "1"), nil
+				case 2:
+					return answer(r, 503, "Headgate-Reason", "queue-full", "Retry-After", "1"), nil
+				case 3:
+					return answer(r, 500), nil
+				}
+				return answer(r, 200), nil
+			})
+			rt := outbound.MustNew(outbound.Options{
+				Base: base, Rate: ratelimit.PerKey(limit, burst), InFlight: shed.Fixed(slots),
+				AttemptTimeout: 180 * time.Millisecond, MaxWait: 5 * time.Second,
+			})
+			var wg sync.WaitGroup
+			var answered, refused atomic.Int32
+			for range 300 {
+				mu.Lock()
+				patience := time.Duration(1+random.IntN(4000)) * time.Millisecond
+				level := priority.FromIndex(random.IntN(priority.Count))
+				pause := time.Duration(random.IntN(30)) * time.Millisecond
+				mu.Unlock()
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(priority.NewContext(t.Context(), level), patience)
+					defer cancel()
+					status, _, err := get(t, ctx, rt)
+					switch {
+					case err == nil && status > 0:
+						answered.Add(1)
+					case errors.Is(err, outbound.ErrLocal), errors.Is(err, context.DeadlineExceeded),
+						errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "attempt timed out"):
+						refused.Add(1)
+					default:
+						t.Errorf("unexpected: %v", err)
+					}
+				})
+				time.Sleep(pause)
+			}
+			wg.Wait()
+			if excess := worst(sent, limit, burst); excess > 1e-6 || most.Load() > slots {
+				t.Errorf("a window exceeds its bound by %v of %d; %d at once", excess, len(sent), most.Load())
+			}
+			if answered.Load()+refused.Load() != 300 || answered.Load() < 20 {
+				t.Errorf("%d answered, %d refused", answered.Load(), refused.Load())
+			}
+			o, s := operation(t, rt), rt.Stats().Services[0].Slots
+			if o.Waiting != 0 || o.InFlight != 0 || s.InFlight != 0 || s.Waiting != [priority.Count]int{} || int(o.Attempts) != len(sent) {
+				t.Errorf("left behind: %+v, slots %+v, %d sent", o, s, len(sent))
+			}
+		})
+	}
+}
