@@ -9,17 +9,21 @@ import (
 	"time"
 )
 
-// Bodies is the part of the table that only a look into the body can tell: Google's
+// Bodies is a [Classifier] for the part of the table that only a look into the body can tell: Google's
 // reasons and retry delays, AWS codes in JSON and XML, GitHub's secondary limit,
 // Stripe's lock timeout, the spent quotas of the LLM APIs, Discord's retry_after.
 // Give it as a Classify entry for services that need it. What it does not recognise
 // is left to the header and the status.
-var Bodies = Peek(bodyVerdict)
+func Bodies(resp *http.Response, err error) (Verdict, bool) {
+	return peek(http.StatusBadRequest, bodyVerdict, resp, err)
+}
 
-// GraphQL recognises a throttle that comes with status 200 and an error code of
+// GraphQL is a [Classifier] that recognises a throttle that comes with status 200 and an error code of
 // THROTTLED, and computes from the cost that Shopify reports with it when enough
 // points will be there. It looks into every answer.
-var GraphQL = PeekAll(graphQLVerdict)
+func GraphQL(resp *http.Response, err error) (Verdict, bool) {
+	return peek(http.StatusOK, graphQLVerdict, resp, err)
+}
 
 // errorBody is what the error bodies of several vendors have in common, read with
 // one pass. Fields that vendors fill with different types are any.

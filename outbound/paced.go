@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -159,6 +160,7 @@ type send struct {
 	outcome shed.Outcome
 	flight  *flight   // the object it is part of, or nil
 	timeout [1]string // value of the deadline's header
+	url     url.URL   // the copy's own: bases that find a server for a name write into it
 }
 
 func (s *send) end() {

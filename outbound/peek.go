@@ -9,29 +9,34 @@ import (
 // mostPeeked bounds the look into a body.
 const mostPeeked = 16 << 10
 
+// Look judges an answer by its header and the beginning of its body.
+type Look func(resp *http.Response, body []byte) (Verdict, bool)
+
 // Peek returns a Classifier that shows look the beginning of an error's body, at
 // most 16 KiB of it, and puts it back, so that the caller reads it whole. It is
 // asked about statuses from 400 on only. A body that is slow to come holds the call
 // up, until the request's context ends.
-func Peek(look func(resp *http.Response, body []byte) (Verdict, bool)) Classifier {
-	return peek(http.StatusBadRequest, look)
+func Peek(look Look) Classifier {
+	return func(resp *http.Response, err error) (Verdict, bool) {
+		return peek(http.StatusBadRequest, look, resp, err)
+	}
 }
 
 // PeekAll is Peek for APIs that report errors with status 200: it looks into every
 // answer with a body, except a switched connection's.
-func PeekAll(look func(resp *http.Response, body []byte) (Verdict, bool)) Classifier {
-	return peek(http.StatusOK, look)
+func PeekAll(look Look) Classifier {
+	return func(resp *http.Response, err error) (Verdict, bool) {
+		return peek(http.StatusOK, look, resp, err)
+	}
 }
 
-func peek(from int, look func(resp *http.Response, body []byte) (Verdict, bool)) Classifier {
-	return func(resp *http.Response, err error) (Verdict, bool) {
-		if err != nil || resp == nil || resp.StatusCode < from || resp.Body == nil || resp.Body == http.NoBody {
-			return Verdict{}, false
-		}
-		beginning, err := io.ReadAll(io.LimitReader(resp.Body, mostPeeked))
-		resp.Body = restored(beginning, resp.Body, err)
-		return look(resp, beginning)
+func peek(from int, look Look, resp *http.Response, err error) (Verdict, bool) {
+	if err != nil || resp == nil || resp.StatusCode < from || resp.Body == nil || resp.Body == http.NoBody {
+		return Verdict{}, false
 	}
+	beginning, err := io.ReadAll(io.LimitReader(resp.Body, mostPeeked))
+	resp.Body = restored(beginning, resp.Body, err)
+	return look(resp, beginning)
 }
 
 // peekedBody is a body of which the beginning has been read.

@@ -39,11 +39,12 @@ func (t *sender) send(req *http.Request, s *send) (*http.Response, error) {
 	return f.landed(resp, err)
 }
 
-// prepare gives out a header of its own, and the fields that speak of this attempt.
+// prepare gives out a URL and a header of its own, and the fields that speak of this attempt.
 // They are set over what came in: a proxy that passes its caller's deadline on
 // would promise time that is spent.
 func (t *sender) prepare(out *http.Request, s *send) {
-	out.Header = out.Header.Clone()
+	s.url = *out.URL
+	out.URL, out.Header = &s.url, out.Header.Clone()
 	if out.Header == nil {
 		out.Header = make(http.Header)
 	}
