@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -157,6 +158,22 @@ func TestAThrottleIsNoReasonToDelete(t *testing.T) {
 		}
 		if got := outbound.IsConclusive(c.err); got != c.conclusive {
 			t.Errorf("IsConclusive(%v) = %v", c.err, got)
+		}
+	}
+}
+
+func TestARefusalSaysWhatItKnows(t *testing.T) {
+	cause := errors.New("circuit breaker is open")
+	for _, c := range []struct {
+		r    *outbound.Refusal
+		want string
+	}{
+		{&outbound.Refusal{Why: outbound.NeverFits}, "outbound: not sent: never-fits"},
+		{&outbound.Refusal{Why: outbound.Paused, Wait: 1500 * time.Millisecond}, "outbound: not sent: paused (wait 1.5s)"},
+		{&outbound.Refusal{Why: outbound.BreakerOpen, Err: cause}, "outbound: not sent: breaker-open: circuit breaker is open"},
+	} {
+		if got := c.r.Error(); got != c.want || strings.Contains(got, "throttled") {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

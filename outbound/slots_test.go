@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,3 +135,74 @@ func TestInFlightAlone(t *testing.T) {
 		}
 	})
 }
+
+// twoWay is the body of an answer that switched protocols.
+type twoWay struct {
+	io.Reader
+	written strings.Builder
+	closed  bool
+}
+
+func (b *twoWay) Write(p []byte) (int, error) { return b.written.Write(p) }
+
+func (b *twoWay) Close() error {
+	b.closed = true
+	return nil
+}
+
+func TestASwitchedConnectionStaysOneAndHoldsItsSlot(t *testing.T) {
+	conn := &twoWay{Reader: strings.NewReader("")}
+	rt := outbound.MustNew(outbound.Options{
+		InFlight: shed.Fixed(1), AttemptTimeout: time.Minute,
+		Base: tripper(func(r *http.Request) (*http.Response, error) {
+			resp := answer(r, http.StatusSwitchingProtocols)
+			resp.Body = conn
+			return resp, nil
+		}),
+	})
+	req, _ := http.NewRequest(http.MethodGet, "http://service.test/", nil)
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, ok := resp.Body.(io.Writer)
+	if !ok {
+		t.Fatal("the body cannot be written to")
+	}
+	if _, err := io.WriteString(w, "hello"); err != nil || conn.written.String() != "hello" {
+		t.Errorf("wrote %q, %v", conn.written.String(), err)
+	}
+	if n := rt.Stats().Services[0].Slots.InFlight; n != 1 {
+		t.Errorf("%d slots held", n)
+	}
+	resp.Body.Close()
+	if n := rt.Stats().Services[0].Slots.InFlight; n != 0 || !conn.closed {
+		t.Errorf("%d slots held after Close, connection closed: %v", n, conn.closed)
+	}
+}
+
+func TestALongErrorIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := 0
+		s := 0
+		rt := outbound.MustNew(outbound.Options{Base: tripper(func(r *http.Request) (*http.Response, error) {
+			if s++; s > 1 {
+				return answer(r, 200), nil
+			}
+			resp := answer(r, 500)
+			resp.ContentLength = 1 << 30
+			resp.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				read += len(p)
+				return len(p), nil
+			}))
+			return resp, nil
+		})})
+		if status, _, err := get(t, t.Context(), rt); err != nil || status != 200 || read != 0 {
+			t.Errorf("status %d, error %v, %d bytes read of a gigabyte", status, err, read)
+		}
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
