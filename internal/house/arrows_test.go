@@ -30,13 +30,14 @@ type listed struct {
 	ImportPath string
 	Standard   bool
 	Deps       []string
+	Module     struct{ Path string }
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
 	packages := list(t, module+"/...")
 	for path, p := range packages {
 		room := strings.TrimPrefix(path, module+"/")
-		if !strings.HasPrefix(path, module+"/") || open(room) {
+		if p.Module.Path != module || open(room) { // what a nested module needs is in its own go.mod
 			continue
 		}
 		allowed, known := rooms[room]
@@ -68,7 +69,7 @@ func standard(all map[string]listed, path string) bool {
 
 func list(t *testing.T, pattern string) map[string]listed {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Deps", pattern).Output()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Deps,Module", pattern).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
