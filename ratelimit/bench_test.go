@@ -156,27 +156,3 @@ func TestTakeAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per decision, want none", allocs)
 	}
 }
-
-// BenchmarkLongestStep reports the longest decision while a million keys come, and
-// the longest while they are forgotten.
-func BenchmarkLongestStep(b *testing.B) {
-	for b.Loop() {
-		l := PerKey(1000, 1)
-		var come, went time.Duration
-		now := epoch
-		for i := range 1_000_000 {
-			id := strconv.Itoa(i)
-			start := time.Now()
-			ask1(l, now, id)
-			come = max(come, time.Since(start))
-		}
-		for range 600 {
-			now = now.Add(100 * time.Millisecond)
-			start := time.Now()
-			ask1(l, now, "light")
-			went = max(went, time.Since(start))
-		}
-		b.ReportMetric(float64(come.Microseconds()), "µs/longest-coming")
-		b.ReportMetric(float64(went.Microseconds()), "µs/longest-going")
-	}
-}

@@ -87,14 +87,11 @@ func (b *bucket) grant(p *pace, cost, late, wait int64, d *Decision) {
 // full reports whether the bucket would be full at now with nothing owed, so that
 // a new one could stand in for it.
 func (b *bucket) full(p *pace, now int64) bool {
-	if b.until > now {
+	if b.until > now || b.last > now {
 		return false
 	}
 	if b.tokens >= p.burst {
 		return true
-	}
-	if now <= b.last {
-		return false
 	}
 	tokens, _, full := p.earned(now-b.last, b.part)
 	return full || tokens >= uint64(p.burst)-uint64(b.tokens)

@@ -49,7 +49,7 @@
 // # The table
 //
 // A key is a 127-bit hash under seeds of the process; its bucket and hash are one
-// cache line, 64 bytes, 80 to 92 with the table's slack. At the bound ([MaxKeys])
+// cache line, 64 bytes, up to 96 with the table's slack. At the bound ([MaxKeys])
 // newcomers share one strict bucket; [Stats] counts how often. Only buckets that
 // are full again are forgotten, by the traffic itself, a few shards at a time: once
 // per 30 s, and every 2 s when the table is nearly full. So a flood of keys cannot

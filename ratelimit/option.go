@@ -21,7 +21,7 @@ const DefaultMaxKeys = 1_000_000
 // "global" for [Global]. A reload keeps the balances of a limit of the same name.
 func Name(name string) Option { return func(s *settings) { s.name = name } }
 
-// MaxKeys bounds how many keys have a bucket of their own, some 80 bytes each;
+// MaxKeys bounds how many keys have a bucket of their own, some 90 bytes each;
 // further keys share one. The default is [DefaultMaxKeys].
 func MaxKeys(n int) Option { return func(s *settings) { s.maxKeys = n } }
 

@@ -2,19 +2,20 @@ package ratelimit
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
+	"time"
 )
 
 // shard is a part of the table: buckets in one flat array without pointers, found
-// by linear probing, behind one lock. Arrays are small (some 300 KB in a full table),
-// so that growing or cleaning one is a step of some ten microseconds and needs no
+// by linear probing, behind one lock. Arrays are small (some 80 KB in a full table),
+// so that growing or cleaning one is a step of microseconds and needs no
 // background work.
 type shard struct {
-	mu     sync.Mutex
-	slots  []slot
-	used   int
-	forgot int64    // the latest instant at which a bucket was forgotten
-	_      [16]byte // a cache line per shard
+	mu    sync.Mutex
+	slots []slot
+	used  int
+	_     [24]byte // a cache line per shard
 }
 
 // slot is a bucket and the hash of its key, together a cache line. The low bit of a
@@ -25,7 +26,7 @@ type slot struct {
 }
 
 const (
-	shardKeys = 4096 // keys per shard in a table at its bound
+	shardKeys = 1024 // keys per shard in a table at its bound
 	minSlots  = 8
 )
 
@@ -80,13 +81,27 @@ func (s *shard) placeLocked(new slot) {
 
 func (s *shard) resizeLocked(size int) {
 	old := s.slots
-	s.slots = make([]slot, size)
+	s.slots = makeSlots(size)
 	for i := range old {
 		if old[i].key.where != 0 {
 			s.placeLocked(old[i])
 		}
 	}
 }
+
+// makeSlots returns at least n empty slots: all that fit into what the allocator
+// hands out for n anyway.
+func makeSlots(n int) []slot {
+	slots := slices.Grow([]slot(nil), n)
+	slots = slots[:cap(slots)]
+	clear(slots)
+	return slots
+}
+
+// grace is for how long a bucket must have been full before anything forgets it:
+// calls that overtake each other are not that far apart, so none of them finds a
+// new bucket at an instant when the old one was not full yet.
+const grace = int64(time.Second)
 
 // sweepLocked forgets the buckets that are full again, and returns how many.
 func (s *shard) sweepLocked(book *termsBook, now int64) int {
@@ -101,7 +116,7 @@ func (s *shard) sweepLocked(book *termsBook, now int64) int {
 			book.settle(&slot.bucket, t.latest(), now)
 			t = book.at(slot.terms)
 		}
-		if slot.full(&t.pace, now) {
+		if slot.full(&t.pace, now-grace) {
 			slot.key.where &^= 1
 			continue
 		}
@@ -109,7 +124,6 @@ func (s *shard) sweepLocked(book *termsBook, now int64) int {
 	}
 	gone := s.used - kept
 	if gone > 0 {
-		s.forgot = max(s.forgot, now)
 		s.compactLocked(kept)
 	}
 	return gone
@@ -122,7 +136,7 @@ func (s *shard) compactLocked(kept int) {
 	if kept == 0 {
 		return
 	}
-	s.slots = make([]slot, max(minSlots, kept+kept/3+2))
+	s.slots = makeSlots(max(minSlots, kept+kept/3+2))
 	for i := range old {
 		if old[i].key.where&1 != 0 {
 			s.placeLocked(old[i])

@@ -149,9 +149,6 @@ func (t *table) addLocked(s *shard, key hash, b bucket) bool {
 	for peak := t.peak.Load(); n > peak && !t.peak.CompareAndSwap(peak, n); {
 		peak = t.peak.Load()
 	}
-	// A clock that has gone back since buckets were forgotten must not earn again
-	// the time that filled them.
-	b.last = max(b.last, s.forgot)
 	s.addLocked(key, b)
 	return true
 }
@@ -191,7 +188,7 @@ func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
 const (
 	sweepRound     = 30 * time.Second
 	sweepRoundFull = 2 * time.Second
-	sweepSteps     = 2 // shards per call at most: some 8 k buckets, a fraction of a millisecond
+	sweepSteps     = 8 // shards per call at most: some 8 k buckets, a fraction of a millisecond
 )
 
 // sweep forgets full buckets in the shards whose turn has come. It is called after

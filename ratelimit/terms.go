@@ -60,7 +60,7 @@ func (t *terms) rest(now int64) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.spare.full(&t.pace, now) {
+	if t.spare.full(&t.pace, now-grace) {
 		t.spare.refill(&t.pace, now)
 		t.atRest.Store(true)
 	}
@@ -122,7 +122,7 @@ func (k *termsBook) replaceLocked(old *terms, p pace, now int64) *terms {
 	old.mu.Unlock()
 	t.spare.join(old, t)
 	t.since = max(now, t.spare.last)
-	t.atRest.Store(t.spare.full(&p, now))
+	t.atRest.Store(t.spare.full(&p, now-grace))
 	old.next.Store(t)
 	return t
 }

@@ -89,7 +89,7 @@ func TestUndoReturnsAReservationExactly(t *testing.T) {
 }
 
 func TestUndoOfAForgottenKeyDoesNothing(t *testing.T) {
-	l := PerKey(1, 2)
+	l := PerKey(1, 2, MaxKeys(100))
 	d := l.Take(context.Background(), epoch, Key{ID: "a"}, 2, 0)
 	for i := range 100 {
 		l.Take(context.Background(), epoch.Add(time.Duration(i)*time.Minute), Key{ID: "b"}, 1, 0)
