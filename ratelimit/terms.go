@@ -105,7 +105,7 @@ func (k *termsBook) addLocked(p pace, now int64) *terms {
 	t := &terms{pace: p, index: uint32(len(all)), since: now}
 	t.spare = bucket{tokens: p.burst, last: now, terms: t.index}
 	t.atRest.Store(true)
-	all = append(all[:len(all):len(all)], t)
+	all = append(all, t) // in place where there is room: readers never look past their own length
 	k.all.Store(&all)
 	return t
 }
