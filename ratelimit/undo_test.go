@@ -91,13 +91,13 @@ func TestUndoReturnsAReservationExactly(t *testing.T) {
 func TestUndoOfAForgottenKeyDoesNothing(t *testing.T) {
 	l := PerKey(1, 2, MaxKeys(100))
 	d := l.Take(context.Background(), epoch, Key{ID: "a"}, 2, 0)
-	for i := range 100 {
+	for i := range 1000 { // a round of the sweep takes 128
 		l.Take(context.Background(), epoch.Add(time.Duration(i)*time.Minute), Key{ID: "b"}, 1, 0)
 	}
 	if n := l.Stats().Keys; n != 1 {
 		t.Fatalf("%d keys, want the idle one forgotten", n)
 	}
-	now := epoch.Add(100 * time.Minute)
+	now := epoch.Add(1000 * time.Minute)
 	l.Take(context.Background(), now, Key{ID: "a"}, 2, 0)
 	d.Undo(now)
 	if d := l.Take(context.Background(), now, Key{ID: "a"}, 1, 0); d.OK {

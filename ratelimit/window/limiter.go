@@ -86,22 +86,24 @@ func (l *Limiter) check() error {
 	return nil
 }
 
+// Peek implements [ratelimit.Peeker] by this process' own count alone: a foreign
+// counter is not asked.
+func (l *Limiter) Peek(now time.Time, key ratelimit.Key, cost int, _ time.Duration) (d ratelimit.Decision) {
+	a, open := l.ask(now, key, cost, &d)
+	if open {
+		a.admit(l.counts.local.look(l.counts.local.hash(key.Space, key.ID), a.window))
+		a.answer(&d)
+	}
+	return d
+}
+
 // Take implements [ratelimit.Limiter]. The context ends the wait for a foreign
 // counter, as a failure of it.
 func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, _ time.Duration) (d ratelimit.Decision) {
-	d.Policy = l.name
-	quota := l.quotaFor(key)
-	cost = max(cost, 1)
-	switch {
-	case l.err != nil || cost > quota:
-		d.Never = true
-		return d
-	case quota == Unlimited:
-		d.OK, d.Remaining = true, math.MaxInt
+	a, open := l.ask(now, key, cost, &d)
+	if !open {
 		return d
 	}
-	a := asked{quota: int64(quota), cost: int64(cost), length: l.length}
-	a.window, a.elapsed = l.counts.turn(now, l.length)
 	source := ratelimit.SourceDirect
 	if l.counts.remote == nil || !l.counts.remote.take(ctx, key, &a) {
 		source = l.alone(key, &a)
@@ -113,9 +115,27 @@ func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, co
 		d.Wait, d.Reset = pause, pause
 	}
 	if d.OK && source != ratelimit.SourceOpen {
-		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: cost, At: now, Mark: mark(a.window, source)}
+		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: int(a.cost), At: now, Mark: mark(a.window, source)}
 	}
 	return d
+}
+
+// ask says what is asked, or decides where no count is needed for it.
+func (l *Limiter) ask(now time.Time, key ratelimit.Key, cost int, d *ratelimit.Decision) (a asked, open bool) {
+	d.Policy = l.name
+	quota := l.quotaFor(key)
+	cost = max(cost, 1)
+	switch {
+	case l.err != nil || cost > quota:
+		d.Never = true
+		return a, false
+	case quota == Unlimited:
+		d.OK, d.Remaining = true, math.MaxInt
+		return a, false
+	}
+	a = asked{quota: int64(quota), cost: int64(cost), length: l.length}
+	a.window, a.elapsed = l.counts.turn(now, l.length)
+	return a, true
 }
 
 // asked is a question and, once decided, its answer.
@@ -194,28 +214,6 @@ func (c *counts) turn(now time.Time, length time.Duration) (window int64, elapse
 // numbered: the same windows as httprate's.
 var zero = time.Time{}.Unix()
 
-// Undo implements [ratelimit.Undoer]. A foreign counter is told in the background,
-// by a negative increment; one that cannot do that keeps the count.
-func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) {
-	if l.err != nil || g.Cost < 1 {
-		return
-	}
-	window, source := unmark(g.Mark)
-	c := l.counts.local
-	key := c.hash(g.Key.Space, g.Key.ID)
-	if source == ratelimit.SourceOverflow {
-		key = hash{}
-	}
-	c.giveBack(key, window, int64(g.Cost))
-	if source == ratelimit.SourceDirect && l.counts.remote != nil {
-		l.counts.remote.giveBack(g.Key, window, g.Cost)
-	}
-}
-
-func mark(window int64, s ratelimit.Source) uint64 { return uint64(window)<<8 | uint64(s) }
-
-func unmark(m uint64) (int64, ratelimit.Source) { return int64(m) >> 8, ratelimit.Source(m & 0xff) }
-
 func (l *Limiter) quotaFor(key ratelimit.Key) int {
 	if quota, ok := l.plans[key.Plan]; ok {
 		return quota
@@ -270,9 +268,11 @@ func (l *Limiter) Stats() ratelimit.Stats {
 }
 
 var (
-	_ ratelimit.Limiter = (*Limiter)(nil)
-	_ ratelimit.Owner   = (*Limiter)(nil)
-	_ ratelimit.Adopter = (*Limiter)(nil)
-	_ ratelimit.Undoer  = (*Limiter)(nil)
-	_ ratelimit.Counter = (*Limiter)(nil)
+	_ ratelimit.Limiter  = (*Limiter)(nil)
+	_ ratelimit.Owner    = (*Limiter)(nil)
+	_ ratelimit.Adopter  = (*Limiter)(nil)
+	_ ratelimit.Peeker   = (*Limiter)(nil)
+	_ ratelimit.Undoer   = (*Limiter)(nil)
+	_ ratelimit.Adjuster = (*Limiter)(nil)
+	_ ratelimit.Counter  = (*Limiter)(nil)
 )

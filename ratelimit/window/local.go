@@ -2,6 +2,7 @@ package window
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -71,21 +72,41 @@ func (l *local) useOwn(key hash, window, cost int64, admit func(now, before int6
 	return true
 }
 
-// giveBack returns cost admitted in the given window, if that still matters.
-func (l *local) giveBack(key hash, window, cost int64) {
+// look returns the counts that decide about key in the given window.
+func (l *local) look(key hash, window int64) (now, before int64) {
+	now, before, known := l.lookAt(key, window)
+	if !known && l.keys.Load() >= l.max.Load() {
+		now, before, _ = l.lookAt(hash{}, window)
+	}
+	return now, before
+}
+
+func (l *local) lookAt(key hash, window int64) (now, before int64, known bool) {
+	s := l.lock(key, window)
+	defer s.mu.Unlock()
+	now, known = s.now[key]
+	return now, s.before[key], known
+}
+
+// adjust adds to what was admitted in the given window, or subtracts, if that still
+// matters.
+func (l *local) adjust(key hash, window, by int64) {
 	s := l.lock(key, window)
 	defer s.mu.Unlock()
 	switch {
 	case window == s.window:
-		subtract(s.now, key, cost)
+		adjust(s.now, key, by)
 	case window == s.window-1:
-		subtract(s.before, key, cost)
+		adjust(s.before, key, by)
 	}
 }
 
-func subtract(counts map[hash]int64, key hash, cost int64) {
+// maxCount keeps the sum of two counts within an int64.
+const maxCount = math.MaxInt64 / 2
+
+func adjust(counts map[hash]int64, key hash, by int64) {
 	if n, ok := counts[key]; ok {
-		counts[key] = max(n-cost, 0)
+		counts[key] = min(max(min(n, maxCount)+min(max(by, -maxCount), maxCount), 0), maxCount)
 	}
 }
 

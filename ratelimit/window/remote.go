@@ -81,15 +81,15 @@ func (r *remote) count(key string, a *asked) (err error) {
 	return r.counter.IncrementBy(key, window, int(a.cost))
 }
 
-// giveBack subtracts in the background. It is lost when too many calls are under
-// way: the key then has a little less than it might, never more.
-func (r *remote) giveBack(key ratelimit.Key, window int64, cost int) {
+// adjust adds or subtracts in the background. It is lost when too many calls are
+// under way: the count then stays as it is.
+func (r *remote) adjust(key ratelimit.Key, window int64, by int) {
 	if !r.begin() {
 		return
 	}
 	go func() {
 		defer r.end()
-		if r.counter.IncrementBy(text(key), r.at(window), -cost) != nil {
+		if r.counter.IncrementBy(text(key), r.at(window), by) != nil {
 			r.rest()
 		}
 	}()

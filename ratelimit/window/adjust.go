@@ -1,0 +1,38 @@
+package window
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Undo implements [ratelimit.Undoer]. A foreign counter is told in the background,
+// by a negative increment; one that cannot do that keeps the count.
+func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) { l.Adjust(now, g, -g.Cost) }
+
+// Adjust implements [ratelimit.Adjuster]: the window in which the grant was made is
+// charged by more, or given back at most what it was charged, as long as it counts.
+// A foreign counter is told in the background.
+func (l *Limiter) Adjust(_ time.Time, g ratelimit.Grant, by int) {
+	if l.err != nil || g.Cost < 1 {
+		return
+	}
+	by = int(min(int64(max(by, -g.Cost)), mostAtOnce))
+	window, source := unmark(g.Mark)
+	c := l.counts.local
+	key := c.hash(g.Key.Space, g.Key.ID)
+	if source == ratelimit.SourceOverflow {
+		key = hash{}
+	}
+	c.adjust(key, window, int64(by))
+	if source == ratelimit.SourceDirect && l.counts.remote != nil {
+		l.counts.remote.adjust(g.Key, window, by)
+	}
+}
+
+// mostAtOnce bounds one charge, so that a foreign counter's int does not overflow.
+const mostAtOnce = 1 << 50
+
+func mark(window int64, s ratelimit.Source) uint64 { return uint64(window)<<8 | uint64(s) }
+
+func unmark(m uint64) (int64, ratelimit.Source) { return int64(m) >> 8, ratelimit.Source(m & 0xff) }
