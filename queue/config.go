@@ -37,11 +37,13 @@ type Config struct {
 	OnMove func(shed.Step)
 }
 
+// DefaultMaxWait is the longest stay in the queue when Config does not say.
+const DefaultMaxWait = 250 * time.Millisecond
+
 const (
-	defaultMaxWait = 250 * time.Millisecond
-	leastBound     = 64
-	unknownLength  = 1 << 20 // bytes counted for a body that does not say
-	bytesPart      = 8       // one request brings this part of the byte bound at most
+	leastBound    = 64
+	unknownLength = 1 << 20 // bytes counted for a body that does not say
+	bytesPart     = 8       // one request brings this part of the byte bound at most
 )
 
 var defaultShare = [priority.Count]float64{0.50, 0.70, 0.85, 1}
@@ -65,7 +67,7 @@ func (c Config) settled() (Config, error) {
 		return c, fmt.Errorf("queue: Reserve = %d: must leave at least one of %d slots to the other levels", c.Reserve, int(fixed))
 	}
 	if c.MaxWait == 0 {
-		c.MaxWait = defaultMaxWait
+		c.MaxWait = DefaultMaxWait
 	}
 	if c.Share == [priority.Count]float64{} {
 		c.Share = defaultShare

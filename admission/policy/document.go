@@ -83,11 +83,11 @@ func (d *Document) Decode(into any) error {
 	return d.positioned(err)
 }
 
-// At adds file and line to the [FieldError]s in err. Other errors, and nil, are
-// returned as they are.
+// At adds file and line to the [FieldError]s in err, however they were joined. An
+// error without any, and nil, are returned as they are.
 func (d *Document) At(err error) error {
-	var list problems
-	if !errors.As(err, &list) {
+	list := fieldErrors(err)
+	if len(list) == 0 {
 		return err
 	}
 	located := make([]error, len(list))

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// admin serves what operators and probes ask for. It is outside of the gate, so
+// that it answers when nothing else does; keep it off the public network.
+func (e *edge) admin() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /readyz", e.ready)
+	return mux
+}
+
+// ready says whether clients should be sent here. An upstream or a store that is
+// away is no reason to say no: every other edge would say the same, and there
+// would be nobody left to tell clients when to come back.
+func (e *edge) ready(w http.ResponseWriter, _ *http.Request) {
+	if e.leaving.Load() {
+		http.Error(w, "leaving", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+	for _, warning := range e.store.warnings() {
+		fmt.Fprintln(w, "warning:", warning)
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	_ "embed" // for the defaults
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/headgate-go/headgate/admission/policy"
+)
+
+// Config is the file: where the edge stands, and the policy it enforces.
+type Config struct {
+	Listen   string          `yaml:"listen"`
+	Admin    string          `yaml:"admin"`
+	Upstream Upstream        `yaml:"upstream"`
+	TLS      TLS             `yaml:"tls"`
+	HTTP2    HTTP2           `yaml:"http2"`
+	Header   policy.Duration `yaml:"header_timeout"`
+	Idle     policy.Duration `yaml:"idle_timeout"`
+	Stall    policy.Duration `yaml:"stall_timeout"`
+	MaxBody  policy.Bytes    `yaml:"max_body"`
+	Drain    Drain           `yaml:"drain"`
+	Watch    policy.Duration `yaml:"watch"`
+
+	policy.Policy `yaml:",inline"`
+}
+
+// Upstream is the server behind.
+type Upstream struct {
+	URL           string          `yaml:"url"`
+	PreserveHost  bool            `yaml:"preserve_host"`
+	DialTimeout   policy.Duration `yaml:"dial_timeout"`
+	HeaderTimeout policy.Duration `yaml:"header_timeout"`
+	IdleConns     policy.Int      `yaml:"idle_conns"`
+	H2C           bool            `yaml:"h2c"`
+
+	parsed *url.URL
+}
+
+// TLS is the certificate to serve with; empty: none.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// HTTP2 says how the edge speaks it to clients.
+type HTTP2 struct {
+	Cleartext  bool       `yaml:"cleartext"`
+	MaxStreams policy.Int `yaml:"max_streams"`
+}
+
+// Drain is how the edge leaves.
+type Drain struct {
+	Notice policy.Duration `yaml:"notice"`
+	Grace  policy.Duration `yaml:"grace"`
+}
+
+//go:embed defaults.yaml
+var edgeDefaults string
+
+// defaults is a file with every option.
+func defaults() string { return edgeDefaults + "\n" + policy.Example }
+
+// source is where the configuration comes from: a file, and what the command line
+// says over it.
+type source struct{ path, upstream, listen, admin string }
+
+// settings are a configuration as it was read. Errors found later are passed
+// through at, which knows the lines.
+type settings struct {
+	Config
+	doc *policy.Document
+}
+
+// load reads the defaults, the file over them, the command line over both.
+func (s source) load() (*settings, error) {
+	base, err := policy.ParseDocument("defaults", []byte(edgeDefaults))
+	if err != nil {
+		return nil, err
+	}
+	c := &settings{}
+	if err := base.Decode(&c.Config); err != nil {
+		return nil, err
+	}
+	if c.doc, err = s.read(); err != nil {
+		return nil, err
+	}
+	if err := c.doc.Decode(&c.Config); err != nil {
+		return nil, err
+	}
+	c.Listen = cmp.Or(s.listen, c.Listen)
+	c.Admin = cmp.Or(s.admin, c.Admin)
+	c.Upstream.URL = cmp.Or(s.upstream, c.Upstream.URL)
+	return c, c.doc.At(c.validate())
+}
+
+// read returns the file, or one that says nothing.
+func (s source) read() (*policy.Document, error) {
+	if s.path == "" {
+		return policy.ParseDocument("command line", nil)
+	}
+	return policy.ReadDocument(s.path)
+}
+
+// validate checks what is the edge's own.
+func (c *Config) validate() error {
+	var errs []error
+	complain := func(err error, field ...string) { errs = append(errs, policy.Wrong(err, field...)) }
+	parsed, err := parseUpstream(c.Upstream.URL)
+	if err != nil {
+		complain(err, "upstream", "url")
+	}
+	c.Upstream.parsed = parsed
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		complain(errors.New("cert and key go together"), "tls")
+	}
+	for _, d := range []struct {
+		value policy.Duration
+		field []string
+	}{
+		{c.Header, []string{"header_timeout"}},
+		{c.Idle, []string{"idle_timeout"}},
+		{c.Stall, []string{"stall_timeout"}},
+		{c.Upstream.DialTimeout, []string{"upstream", "dial_timeout"}},
+		{c.Drain.Grace, []string{"drain", "grace"}},
+	} {
+		if d.value <= 0 {
+			complain(errors.New("must be positive"), d.field...)
+		}
+	}
+	for _, n := range []struct {
+		value int64
+		field []string
+	}{
+		{int64(c.Upstream.HeaderTimeout), []string{"upstream", "header_timeout"}},
+		{int64(c.Upstream.IdleConns), []string{"upstream", "idle_conns"}},
+		{int64(c.HTTP2.MaxStreams), []string{"http2", "max_streams"}},
+		{int64(c.MaxBody), []string{"max_body"}},
+		{int64(c.Drain.Notice), []string{"drain", "notice"}},
+		{int64(c.Watch), []string{"watch"}},
+	} {
+		if n.value < 0 {
+			complain(errors.New("must not be negative"), n.field...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func parseUpstream(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, errors.New("where is the server to protect? say -upstream http://127.0.0.1:3000, or upstream: {url: …} in the file")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("must be like http://127.0.0.1:3000, not %q", text)
+	}
+	return u, nil
+}

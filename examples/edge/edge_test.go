@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+// started returns an edge before h, without listeners, and its log.
+func started(t *testing.T, h http.Handler, file string) (*edge, *bytes.Buffer, string) {
+	t.Helper()
+	upstream := httptest.NewServer(h)
+	t.Cleanup(upstream.Close)
+	path := filepath.Join(t.TempDir(), "edge.yaml")
+	write(t, path, file)
+	log := new(bytes.Buffer)
+	e, err := newEdge(source{path: path, upstream: upstream.URL}, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.close)
+	return e, log, path
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+}
+
+func get(e *edge, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	e.handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestAReloadKeepsBalancesAndABadFileKeepsThePolicy(t *testing.T) {
+	const file = "gate:\n  limits:\n    rate: {rate: 1/h, burst: 3}\n"
+	e, log, path := started(t, says("hello"), file)
+	for range 2 {
+		if w := get(e, "/"); w.Code != 200 {
+			t.Fatalf("status %d", w.Code)
+		}
+	}
+	write(t, path, file+"  level_heder: X\n")
+	e.reload("test")
+	if !strings.Contains(log.String(), path+":4:3: gate.level_heder") || !strings.Contains(log.String(), "old policy stays") {
+		t.Errorf("the log does not say what is wrong with the file: %s", log)
+	}
+	write(t, path, file+"  capacity: {limit: {fixed: 7}}\n")
+	e.reload("test")
+	if got := e.gate.Stats().Pools[0].Limit; got != 7 {
+		t.Errorf("limit %d after the reload, want 7", got)
+	}
+	if w := get(e, "/"); w.Code != 200 {
+		t.Errorf("the third of a burst of three: %d", w.Code)
+	}
+	if w := get(e, "/"); w.Code != 429 {
+		t.Errorf("status %d for a fourth request: the reload minted tokens", w.Code)
+	}
+}
+
+func TestWhatAReloadDoesNotTouchIsSaid(t *testing.T) {
+	e, log, path := started(t, says("hello"), "")
+	write(t, path, "listen: :1\nstall_timeout: 1s\noutbound: {name: x}\n")
+	e.reload("test")
+	for _, field := range []string{"listen", "stall_timeout", "outbound"} {
+		if !strings.Contains(log.String(), `"takes effect at the next start" field=`+field) {
+			t.Errorf("nothing about %s in: %s", field, log)
+		}
+	}
+}
+
+func TestThePrintedDefaultsAreTheDefaults(t *testing.T) {
+	var printed bytes.Buffer
+	if err := run(t.Context(), nil, []string{"-print-defaults"}, &printed, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "edge.yaml")
+	write(t, path, printed.String())
+	var with, without bytes.Buffer
+	for out, args := range map[*bytes.Buffer][]string{
+		&with:    {"-check", "-upstream", "http://127.0.0.1:1", "-config", path},
+		&without: {"-check", "-upstream", "http://127.0.0.1:1"},
+	} {
+		if err := run(t.Context(), nil, args, out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if with.String() != without.String() || with.Len() == 0 {
+		t.Errorf("in force with the printed file:\n%s\nwithout a file:\n%s", &with, &without)
+	}
+}
+
+func TestCheckPrintsTheNumbersInForce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "edge.yaml")
+	write(t, path, `
+upstream: {url: "http://127.0.0.1:1"}
+gate:
+  limits: {rate: {rate: 120/m, burst: 10}}
+  capacity: {limit: {fixed: 7}, max_wait: none}
+  pools: {db: {limit: {fixed: 3}, max_wait: 1s}}
+  routes:
+    "GET /export": {level: batch, cost: 5, cap: 2, timeout: 9s, pool: db, rate: {rate: 1/s, burst: 4}}
+    "GET /healthz": {exempt: true}
+`)
+	var out bytes.Buffer
+	if err := run(t.Context(), nil, []string{"-check", "-config", path}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"2 a second", "7 slots now", "nobody waits", "pool db", "3 slots now", "1s each",
+		"level batch, cost 5, at most 2 at once, 9s at most, pool db, own limit 1 a second, burst 4", "exempt",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, &out)
+		}
+	}
+}
+
+func TestMistakesEndTheProgramAtItsStart(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"upstrem: {}", ":1:1: upstrem: unknown field"},
+		{"upstream: {url: localhost}", ":1:17: upstream.url: must be like"},
+		{"upstream: {url: http://h}\nidle_timeout: 0s", ":2:15: idle_timeout: must be positive"},
+		{"upstream: {url: http://h}\ntls: {cert: a}", ":2:6: tls: cert and key"},
+		{"upstream: {url: http://h}\ntls: {cert: a, key: b}", "tls: open a"},
+		{"upstream: {url: http://h}\nhttp2: {max_streams: -1}", ":2:22: http2.max_streams: must not be"},
+		{"upstream: {url: http://h}\ngate: {capacity: {limit: {fixed: 0}}}", ":2:26: gate.capacity.limit: "},
+		{"upstream: {url: http://h}\nredis: nonsense://\ngate: {limits: {rate: {rate: 1/s, burst: 1}}}", ":3:23: gate.limits.rate: redis"},
+	} {
+		path := filepath.Join(t.TempDir(), "edge.yaml")
+		write(t, path, c.file)
+		err := run(t.Context(), nil, []string{"-config", path}, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), path) && !strings.HasPrefix(c.want, "tls") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %s", c.file, err, c.want)
+		}
+	}
+}
+
+func TestAnUpstreamThatIsAwayIsABadGateway(t *testing.T) {
+	e, _, _ := started(t, says(""), "outbound: {retry: {attempts: 1}}")
+	e.settings.Load().Upstream.parsed.Host = "127.0.0.1:1" // nobody listens there
+	w := get(e, "/")
+	if w.Code != 502 || strings.TrimSpace(w.Body.String()) != "bad gateway" {
+		t.Errorf("%d %q: want 502, and nothing of the error", w.Code, w.Body)
+	}
+	if got := e.gate.Stats().InFlight(); got != 0 {
+		t.Errorf("%d in flight", got)
+	}
+}
+
+func TestForwardingFieldsOfStrangersAreNotPassedOn(t *testing.T) {
+	shows := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, strings.Join(r.Header["X-Forwarded-For"], ", ")+" "+r.Host)
+	})
+	stranger, _, _ := started(t, shows, "")
+	if w := get(stranger, "/", "X-Forwarded-For", "1.2.3.4"); w.Body.String() != "192.0.2.1 example.com" {
+		t.Errorf("the upstream was told %q", w.Body)
+	}
+	behind, _, _ := started(t, shows, "gate: {client_ip: {trusted: [192.0.2.0/24]}}")
+	if w := get(behind, "/", "X-Forwarded-For", "1.2.3.4"); w.Body.String() != "1.2.3.4, 192.0.2.1 example.com" {
+		t.Errorf("behind a trusted proxy the upstream was told %q", w.Body)
+	}
+}
+
+func TestRoutesOfTheFileAreRanked(t *testing.T) {
+	e, _, _ := started(t, says("hello"), "gate:\n  routes:\n    \"GET /healthz\": {exempt: true}\n    \"GET /x\": {level: critical}\n")
+	get(e, "/healthz")
+	get(e, "/x")
+	stats := e.gate.Stats()
+	if stats.Count(shed.Exempt) != 1 || stats.Visits[3][shed.Admitted] != 1 {
+		t.Errorf("visits %v", stats.Visits)
+	}
+}

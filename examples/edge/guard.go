@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// guard bounds how long a client may take over the next piece of its request's
+// body, or of its answer. A whole upload may last for hours and a stream for days;
+// what may not last is a slot held by somebody who does neither send nor read. It
+// stands inside the gate, so that only admitted requests pay for it.
+type guard struct {
+	next    http.Handler
+	stall   time.Duration
+	maxBody int64 // 0: any
+}
+
+var errStalled = errors.New("the client stopped sending")
+
+func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, stream: r.ProtoMajor >= 2}
+	p.deadline, p.bounded = r.Context().Deadline()
+	if g.maxBody > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &body{ReadCloser: r.Body, patience: p}
+	}
+	p.disarm() // of the server's own, which counts from the request's arrival
+	g.next.ServeHTTP(p, r)
+	p.arm() // for what is still buffered
+}
+
+// patience is the ResponseWriter: each write has the time of one stall.
+//
+// On HTTP/1 a write deadline that has passed hurts only the next write, which has
+// its own. On HTTP/2 it ends the stream when it passes, so it is taken back.
+type patience struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	stall    time.Duration
+	stream   bool // HTTP/2
+	deadline time.Time
+	bounded  bool // deadline counts
+}
+
+// Unwrap is for http.ResponseController, through which a proxy hijacks and flushes.
+func (p *patience) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+func (p *patience) Write(b []byte) (int, error) {
+	p.arm()
+	n, err := p.ResponseWriter.Write(b)
+	p.disarm()
+	return n, err
+}
+
+// FlushError is what http.ResponseController asks for first.
+func (p *patience) FlushError() error {
+	p.arm()
+	err := p.control.Flush()
+	p.disarm()
+	return err
+}
+
+// arm does nothing where a connection knows no deadlines, as in tests of handlers.
+func (p *patience) arm() { _ = p.control.SetWriteDeadline(time.Now().Add(p.stall)) }
+
+func (p *patience) disarm() {
+	if p.stream {
+		_ = p.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// body is the request's body: each read has the time of one stall, and none
+// outlives the request's deadline. The transport reads it on a goroutine of its
+// own, and net/http does not let go of a body while somebody reads: without an end
+// to the read, a client that dribbles would hold its slot after its answer.
+type body struct {
+	io.ReadCloser
+	*patience
+	reading, closed atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.reading.Store(true)
+	defer b.reading.Store(false)
+	until := time.Now().Add(b.stall)
+	if b.bounded && b.deadline.Before(until) {
+		until = b.deadline
+	}
+	_ = b.control.SetReadDeadline(until)
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, fmt.Errorf("%w: %w", errStalled, err)
+	}
+	_ = b.control.SetReadDeadline(time.Time{})
+	return n, err
+}
+
+// Close ends a read that is under way, then the body.
+func (b *body) Close() error {
+	b.closed.Store(true)
+	if b.reading.Load() {
+		_ = b.control.SetReadDeadline(time.Unix(1, 0))
+	}
+	return b.ReadCloser.Close()
+}

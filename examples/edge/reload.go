@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/headgate-go/headgate/admission/policy"
+)
+
+// follow reads the configuration again on SIGHUP and when the file changes, until
+// ctx ends.
+func (e *edge) follow(ctx context.Context, hup <-chan os.Signal) {
+	changed := make(chan struct{})
+	if every := e.settings.Load().Watch; e.source.path != "" && every > 0 {
+		go policy.Watch(ctx, e.source.path, time.Duration(every), func() {
+			select {
+			case changed <- struct{}{}:
+			case <-ctx.Done():
+			}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			e.reload("SIGHUP")
+		case <-changed:
+			e.reload("the file changed")
+		}
+	}
+}
+
+// reload puts the gate of the file in force, balances kept. A file that cannot be
+// adopted changes nothing.
+func (e *edge) reload(why string) {
+	if err := e.adopt(); err != nil {
+		e.reloads.WithLabelValues("refused").Inc()
+		e.log.Error("reload refused: the old policy stays in force", "because", why, "error", err)
+		return
+	}
+	e.reloads.WithLabelValues("adopted").Inc()
+	e.log.Info("reloaded", "because", why)
+}
+
+func (e *edge) adopt() error {
+	c, err := e.source.load()
+	if err != nil {
+		return err
+	}
+	resources := e.resources()
+	opts, err := c.GateOptions(resources)
+	if err != nil {
+		return c.doc.At(err)
+	}
+	if _, err := c.OutboundOptions(resources); err != nil {
+		return c.doc.At(err)
+	}
+	if err := e.loadCert(c.TLS); err != nil {
+		return err
+	}
+	if err := e.gate.Update(opts); err != nil {
+		return err
+	}
+	e.store.settle()
+	for _, field := range differences(e.settings.Load().Config, c.Config) {
+		e.log.Warn("takes effect at the next start", "field", field)
+	}
+	return nil
+}
+
+// differences are the fields that a reload does not touch and that have changed
+// since the start.
+func differences(old, now Config) (fields []string) {
+	for _, f := range []struct {
+		name    string
+		changed bool
+	}{
+		{"listen", old.Listen != now.Listen},
+		{"admin", old.Admin != now.Admin},
+		{"upstream", !sameUpstream(old.Upstream, now.Upstream)},
+		{"http2", old.HTTP2 != now.HTTP2},
+		{"header_timeout", old.Header != now.Header},
+		{"idle_timeout", old.Idle != now.Idle},
+		{"stall_timeout", old.Stall != now.Stall},
+		{"max_body", old.MaxBody != now.MaxBody},
+		{"drain", old.Drain != now.Drain},
+		{"watch", old.Watch != now.Watch},
+		{"outbound", !sameOutbound(old.Outbound, now.Outbound)},
+	} {
+		if f.changed {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+func sameUpstream(a, b Upstream) bool {
+	a.parsed, b.parsed = nil, nil
+	return a == b
+}
+
+func sameOutbound(a, b policy.Outbound) bool { return reflect.DeepEqual(a, b) }

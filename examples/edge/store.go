@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate"
+)
+
+// store makes the limits that are shared through Redis, and closes those that a
+// reload has left behind. What a caller has left is in Redis, so a limit made anew
+// goes on where the old one stood.
+type store struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	clients map[string]*redis.Client
+	limits  map[policy.SharedLimit]*redisrate.Limiter
+	asked   map[policy.SharedLimit]bool // since the last settle
+}
+
+func newStore(log *slog.Logger) *store {
+	return &store{
+		log: log, clients: map[string]*redis.Client{},
+		limits: map[policy.SharedLimit]*redisrate.Limiter{}, asked: map[policy.SharedLimit]bool{},
+	}
+}
+
+// limit returns the limiter for s. The same numbers get the same limiter.
+func (st *store) limit(s policy.SharedLimit) (ratelimit.Limiter, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.asked[s] = true
+	if l := st.limits[s]; l != nil {
+		return l, nil
+	}
+	client, err := st.client(s.Redis)
+	if err != nil {
+		return nil, err
+	}
+	options := []redisrate.Option{redisrate.Name(s.Name), redisrate.Logger(st.log)}
+	if s.Keys != 0 {
+		options = append(options, redisrate.MaxKeys(s.Keys))
+	}
+	l := redisrate.PerKey(client, rate.Limit(s.Rate), s.Burst, options...)
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	st.limits[s] = l
+	return l, nil
+}
+
+func (st *store) client(address string) (*redis.Client, error) {
+	if c := st.clients[address]; c != nil {
+		return c, nil
+	}
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	st.clients[address] = redis.NewClient(options)
+	return st.clients[address], nil
+}
+
+// settle closes the limits that nobody asked for since the last time.
+func (st *store) settle() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for s, l := range st.limits {
+		if !st.asked[s] {
+			delete(st.limits, s)
+			go l.Close() // tells the other processes, which may take a moment
+		}
+	}
+	clear(st.asked)
+}
+
+// warnings are what the limits say about their store.
+func (st *store) warnings() (all []string) {
+	st.mu.Lock()
+	limits := maps.Clone(st.limits)
+	st.mu.Unlock()
+	for _, l := range limits {
+		if warning, ok := l.Health(); !ok {
+			all = append(all, warning)
+		}
+	}
+	return all
+}
+
+func (st *store) close() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, l := range st.limits {
+		l.Close()
+	}
+	for _, c := range st.clients {
+		c.Close()
+	}
+}
