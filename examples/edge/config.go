@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/headgate-go/headgate/admission/policy"
 )
@@ -60,8 +62,15 @@ type Drain struct {
 //go:embed defaults.yaml
 var edgeDefaults string
 
+// A call that waits for its turn holds a slot of the gate meanwhile, so here it
+// does not wait for the minute that a job of its own would.
+const outboundWait = time.Second
+
 // defaults is a file with every option.
-func defaults() string { return edgeDefaults + "\n" + policy.Example }
+func defaults() string {
+	example := strings.Replace(policy.Example, "max_wait: 60s", fmt.Sprintf("max_wait: %-3v", outboundWait), 1)
+	return edgeDefaults + "\n" + example
+}
 
 // source is where the configuration comes from: a file, and what the command line
 // says over it.
@@ -81,6 +90,7 @@ func (s source) load() (*settings, error) {
 		return nil, err
 	}
 	c := &settings{}
+	c.Outbound.MaxWait = policy.Duration(outboundWait)
 	if err := base.Decode(&c.Config); err != nil {
 		return nil, err
 	}

@@ -95,6 +95,17 @@ func TestThePrintedDefaultsAreTheDefaults(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "edge.yaml")
 	write(t, path, printed.String())
+	file, err := source{path: path, upstream: "http://127.0.0.1:1"}.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := source{upstream: "http://127.0.0.1:1"}.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Outbound.MaxWait != none.Outbound.MaxWait {
+		t.Errorf("outbound.max_wait is printed as %v and is %v", file.Outbound.MaxWait, none.Outbound.MaxWait)
+	}
 	var with, without bytes.Buffer
 	for out, args := range map[*bytes.Buffer][]string{
 		&with:    {"-check", "-upstream", "http://127.0.0.1:1", "-config", path},

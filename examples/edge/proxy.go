@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -59,7 +57,7 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 			forward(r, addresses)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			outbound.Relay(resp.Header, resp)
+			outbound.Relay(resp.Header, resp, nil)
 			return nil
 		},
 		ErrorHandler: failed,
@@ -84,10 +82,9 @@ func peer(r *http.Request) netip.Addr {
 // client.
 func failed(w http.ResponseWriter, _ *http.Request, err error) {
 	status := statusOf(err)
-	var refusal *outbound.Refusal
-	if errors.As(err, &refusal) {
-		seconds := max(1, int(math.Ceil(refusal.Wait.Seconds())))
-		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	outbound.Relay(w.Header(), nil, err)
+	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "1")
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if status == http.StatusRequestTimeout || status == http.StatusRequestEntityTooLarge {
