@@ -16,6 +16,9 @@ import (
 type api struct {
 	latency time.Duration
 
+	after   int        // accepted calls after which the quota changes; its owner tells nobody
+	becomes rate.Limit // to this
+
 	mu       sync.Mutex
 	limiter  *rate.Limiter
 	quota    rate.Limit
@@ -23,18 +26,11 @@ type api struct {
 	refused  int
 }
 
-func newAPI(quota rate.Limit, latency time.Duration) *api {
-	a := &api{latency: latency}
-	a.setQuota(quota)
-	return a
-}
-
-// setQuota changes the quota. The owner of the API tells nobody.
-func (a *api) setQuota(quota rate.Limit) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.quota = quota
-	a.limiter = rate.NewLimiter(quota, burstOf(quota))
+func newAPI(s scenario) *api {
+	return &api{
+		latency: s.latency, after: s.after, becomes: s.tightened,
+		quota: s.quota, limiter: rate.NewLimiter(s.quota, burstOf(s.quota)),
+	}
 }
 
 // burstOf is what may arrive at once: a fifth of a second's worth.
@@ -58,6 +54,9 @@ func (a *api) take(now time.Time) bool {
 		return false
 	}
 	a.accepted = append(a.accepted, now)
+	if len(a.accepted) == a.after {
+		a.quota, a.limiter = a.becomes, rate.NewLimiter(a.becomes, burstOf(a.becomes))
+	}
 	return true
 }
 
@@ -73,18 +72,22 @@ func (a *api) counts() counts {
 	return counts{a.quota, len(a.accepted), a.refused}
 }
 
-// busiest returns the most calls accepted in any second that begins in [from, to).
-func (a *api) busiest(from, to time.Time) int {
+// busiest returns the most calls accepted within one second, among those accepted
+// before the quota changed and among those after.
+func (a *api) busiest() (before, after int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	most, j := 0, 0
-	for i, first := range a.accepted {
-		for j < len(a.accepted) && a.accepted[j].Sub(first) < time.Second {
+	change := min(a.after, len(a.accepted))
+	return busiestOf(a.accepted[:change]), busiestOf(a.accepted[change:])
+}
+
+func busiestOf(at []time.Time) (most int) {
+	j := 0
+	for i, first := range at {
+		for j < len(at) && at[j].Sub(first) < time.Second {
 			j++
 		}
-		if !first.Before(from) && first.Before(to) {
-			most = max(most, j-i)
-		}
+		most = max(most, j-i)
 	}
 	return most
 }

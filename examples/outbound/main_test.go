@@ -10,7 +10,7 @@ import (
 func short(naive bool) scenario {
 	s := incident
 	s.naive, s.devices, s.tightened = naive, 70, 20
-	s.after, s.limit = 500*time.Millisecond, 15*time.Second
+	s.after, s.limit = 60, 15*time.Second
 	return s
 }
 
