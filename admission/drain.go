@@ -12,6 +12,7 @@ type DrainError struct {
 	Err     error // the context's error
 }
 
+// Error says how much is left.
 func (e *DrainError) Error() string {
 	return fmt.Sprintf("admission: drain: %d running and %d streams left: %v", e.Running, e.Streams, e.Err)
 }

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -23,80 +19,6 @@ import (
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
-
-// held is a handler that blocks until told, and counts who is inside.
-type held struct {
-	release chan struct{}
-	inside  atomic.Int64
-	most    atomic.Int64
-	served  atomic.Int64
-}
-
-func newHeld() *held { return &held{release: make(chan struct{})} }
-
-func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n := h.inside.Add(1)
-	defer h.inside.Add(-1)
-	for most := h.most.Load(); n > most && !h.most.CompareAndSwap(most, n); most = h.most.Load() {
-	}
-	select {
-	case <-h.release:
-	case <-r.Context().Done():
-	}
-	h.served.Add(1)
-}
-
-func request(method, target string, headers ...string) *http.Request {
-	r := httptest.NewRequest(method, target, nil)
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	return r
-}
-
-func do(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
-func get(h http.Handler) *httptest.ResponseRecorder { return do(h, request("GET", "/")) }
-
-func okHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-}
-
-// capped returns a gate with n slots and no queue.
-func capped(n int) *admission.Gate {
-	return admission.MustNew(admission.Options{Limit: shed.Fixed(n), MaxWait: admission.NoWait})
-}
-
-func mustRefuse(t *testing.T, w *httptest.ResponseRecorder, status int, reason shed.Reason) {
-	t.Helper()
-	if w.Code != status || w.Header().Get("Headgate-Reason") != reason.String() {
-		t.Errorf("answer = %d %q, want %d %q", w.Code, w.Header().Get("Headgate-Reason"), status, reason)
-	}
-	if n, err := strconv.Atoi(w.Header().Get("Retry-After")); err != nil || n < 1 {
-		t.Errorf("Retry-After = %q, want whole seconds of at least 1", w.Header().Get("Retry-After"))
-	}
-	if got := w.Header().Get("Cache-Control"); got != "no-store" {
-		t.Errorf("Cache-Control = %q", got)
-	}
-}
-
-func atRest(t *testing.T, g *admission.Gate) {
-	t.Helper()
-	s := g.Stats()
-	waiting := 0
-	for _, p := range s.Pools {
-		for _, n := range p.Waiting {
-			waiting += n
-		}
-	}
-	if s.InFlight() != 0 || waiting != 0 || s.Streams != 0 {
-		t.Errorf("at rest: %d in flight, %d waiting, %d streams", s.InFlight(), waiting, s.Streams)
-	}
-}
 
 func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 	for want, opts := range map[string]admission.Options{
@@ -315,91 +237,6 @@ func TestSameOptionsBuildTwoGatesThatShareNothing(t *testing.T) {
 	}
 }
 
-func TestRouteCapRefusesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(10)})
-		block := newHeld()
-		h := g.At(priority.Normal, admission.Cap(2))(block)
-		for range 2 {
-			go get(h)
-		}
-		synctest.Wait()
-		mustRefuse(t, get(h), http.StatusServiceUnavailable, shed.RouteCap)
-		close(block.release)
-		synctest.Wait()
-		if w := get(h); w.Code != http.StatusOK {
-			t.Errorf("after release: %d", w.Code)
-		}
-		atRest(t, g)
-	})
-}
-
-func TestTenantCapIsPerCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{
-			Tenant: admission.Header("X-Tenant"), TenantCap: 2, Limit: shed.Fixed(10),
-		})
-		block := newHeld()
-		h := g.Handler(block)
-		for range 2 {
-			go do(h, request("GET", "/", "X-Tenant", "a"))
-		}
-		synctest.Wait()
-		mustRefuse(t, do(h, request("GET", "/", "X-Tenant", "a")), http.StatusTooManyRequests, shed.TenantCap)
-		go do(h, request("GET", "/", "X-Tenant", "b"))
-		synctest.Wait()
-		if n := block.inside.Load(); n != 3 {
-			t.Errorf("inside = %d, want 3", n)
-		}
-		close(block.release)
-		synctest.Wait()
-		atRest(t, g)
-	})
-}
-
-func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
-	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
-		Rate: ratelimit.PerKey(0, 3), Quota: ratelimit.PerKey(0, 3),
-	})
-	caller := admission.Ticket{Caller: admission.Caller{Key: "a", Verified: true}}
-	p, err := g.Admit(context.Background(), caller)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Admit(context.Background(), caller); !errors.Is(err, shed.Capacity) {
-		t.Fatalf("error = %v", err)
-	}
-	p.Release(shed.Served)
-	p, err = g.Admit(context.Background(), caller) // third token, second unit of the quota
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Release(shed.Served)
-	var rej *admission.Rejection
-	if _, err := g.Admit(context.Background(), caller); !errors.As(err, &rej) || rej.Reason != shed.RateLimited && rej.Reason != shed.Never {
-		t.Errorf("fourth attempt: %v", err)
-	}
-}
-
-func TestRefusalByOneLimitTakesNothingFromTheOthers(t *testing.T) {
-	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 5), Limit: shed.Fixed(10)})
-	narrow := g.At(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1)))(okHandler())
-	wide := g.Handler(okHandler())
-	for range 10 {
-		get(narrow) // one passes, nine are refused by the route's own limit
-	}
-	passed := 0
-	for range 10 {
-		if get(wide).Code == http.StatusOK {
-			passed++
-		}
-	}
-	if passed != 4 {
-		t.Errorf("passed = %d, want 4: the refusals by the route took from the caller", passed)
-	}
-}
-
 func TestTestGates(t *testing.T) {
 	if w := get(admissiontest.Open().Handler(okHandler())); w.Code != http.StatusOK {
 		t.Errorf("open: %d", w.Code)
@@ -412,29 +249,4 @@ func TestTestGates(t *testing.T) {
 		}
 	}()
 	admissiontest.Refuse(shed.Admitted)
-}
-
-// recorder keeps the events it hears.
-type recorder struct {
-	mu       sync.Mutex
-	events   []admission.Event
-	snapshot func() admission.Stats
-	attached int
-}
-
-func (o *recorder) Observe(e admission.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.events = append(o.events, e)
-}
-
-func (o *recorder) Attach(_ string, snapshot func() admission.Stats) {
-	o.snapshot = snapshot
-	o.attached++
-}
-
-func (o *recorder) all() []admission.Event {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return append([]admission.Event(nil), o.events...)
 }

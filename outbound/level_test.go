@@ -113,22 +113,7 @@ func TestTransportUnderEverythingAtOnce(t *testing.T) {
 				mu.Unlock()
 				most.Store(max(most.Load(), now.Add(1)))
 				defer now.Add(-1)
-				select {
-				case <-time.After(took):
-				case <-r.Context().Done():
-					return nil, context.Cause(r.Context())
-				}
-				switch fate {
-				case 0:
-					return nil, io.ErrUnexpectedEOF
-				case 1:
-					return answer(r, 429, "Retry-After", "1"), nil
-				case 2:
-					return answer(r, 503, "Headgate-Reason", "queue-full", "Retry-After", "1"), nil
-				case 3:
-					return answer(r, 500), nil
-				}
-				return answer(r, 200), nil
+				return moody(r, took, fate)
 			})
 			rt := outbound.MustNew(outbound.Options{
 				Base: base, Rate: ratelimit.PerKey(limit, burst), InFlight: shed.Fixed(slots),
@@ -172,4 +157,24 @@ func TestTransportUnderEverythingAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// moody answers after a while, in one of the ways a service may.
+func moody(r *http.Request, took time.Duration, fate int) (*http.Response, error) {
+	select {
+	case <-time.After(took):
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	}
+	switch fate {
+	case 0:
+		return nil, io.ErrUnexpectedEOF
+	case 1:
+		return answer(r, 429, "Retry-After", "1"), nil
+	case 2:
+		return answer(r, 503, "Headgate-Reason", "queue-full", "Retry-After", "1"), nil
+	case 3:
+		return answer(r, 500), nil
+	}
+	return answer(r, 200), nil
 }

@@ -23,6 +23,7 @@ func Wrong(err error, field ...string) error {
 	return &FieldError{field, err}
 }
 
+// Error names the field and says what is wrong with it.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s: %v", e.Field(), e.Err) }
 
 // Unwrap returns what is wrong with the value.

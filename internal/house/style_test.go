@@ -10,13 +10,6 @@ import (
 	"testing"
 )
 
-// What a reader can take in at once.
-const (
-	mostLines         = 300 // of a source file
-	mostTestLines     = 400 // of a test, which is read in parts
-	mostFunctionLines = 60
-)
-
 // parsed calls f with every Go file of the project.
 func parsed(t *testing.T, f func(path string, fset *token.FileSet, file *ast.File)) {
 	t.Helper()
@@ -31,44 +24,6 @@ func parsed(t *testing.T, f func(path string, fset *token.FileSet, file *ast.Fil
 			f(path, fset, file)
 		}
 	}
-}
-
-func TestFilesAndFunctionsAreShort(t *testing.T) {
-	parsed(t, func(path string, fset *token.FileSet, file *ast.File) {
-		most := mostLines
-		if strings.HasSuffix(path, "_test.go") {
-			most = mostTestLines
-		}
-		if n := fset.File(file.Pos()).LineCount(); n > most {
-			t.Errorf("%s has %d lines, more than %d", path, n, most)
-		}
-		for _, d := range file.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if n := linesOf(fset, fn) - tableLines(fset, fn); n > mostFunctionLines {
-				t.Errorf("%s: %s has %d lines, more than %d", path, fn.Name.Name, n, mostFunctionLines)
-			}
-		}
-	})
-}
-
-func linesOf(fset *token.FileSet, n ast.Node) int {
-	return fset.Position(n.End()).Line - fset.Position(n.Pos()).Line + 1
-}
-
-// tableLines returns how many lines of a function are rows of tables: data, of which
-// nobody has to follow the flow.
-func tableLines(fset *token.FileSet, fn *ast.FuncDecl) (n int) {
-	ast.Inspect(fn, func(node ast.Node) bool {
-		if c, ok := node.(*ast.CompositeLit); ok && linesOf(fset, c) > 2 {
-			n += linesOf(fset, c) - 2
-			return false
-		}
-		return true
-	})
-	return n
 }
 
 func TestExportedNamesAreCommented(t *testing.T) {
@@ -119,36 +74,38 @@ func bare(d ast.Decl) []*ast.Ident {
 	case *ast.GenDecl:
 		var names []*ast.Ident
 		for _, s := range d.Specs {
-			names = append(names, bareSpec(s, d.Doc != nil)...)
+			names = append(names, bareSpec(s, d.Doc.Text())...)
 		}
 		return names
 	}
 	return nil
 }
 
-// bareSpec treats the comment of a group of constants as that of each; a type needs
-// its own, and so do its fields and methods where it has more than a few.
-func bareSpec(s ast.Spec, grouped bool) (names []*ast.Ident) {
+// bareSpec treats the comment of a group as that of each of it. The methods of an
+// interface have comments of their own, or the type's speaks of them.
+func bareSpec(s ast.Spec, doc string) (names []*ast.Ident) {
 	switch s := s.(type) {
 	case *ast.ValueSpec:
-		if s.Doc == nil && s.Comment == nil && !grouped {
+		if s.Doc == nil && s.Comment == nil && doc == "" {
 			names = append(names, exported(s.Names)...)
 		}
 	case *ast.TypeSpec:
-		if s.Name.IsExported() && s.Doc == nil && !grouped {
+		if s.Name.IsExported() && s.Doc == nil && doc == "" {
 			names = append(names, s.Name)
 		}
 		if i, ok := s.Type.(*ast.InterfaceType); ok && s.Name.IsExported() && len(i.Methods.List) > 1 {
-			names = append(names, bareFields(i.Methods)...)
+			names = append(names, bareMethods(i.Methods, s.Doc.Text()+doc)...)
 		}
 	}
 	return names
 }
 
-func bareFields(list *ast.FieldList) (names []*ast.Ident) {
+func bareMethods(list *ast.FieldList, doc string) (names []*ast.Ident) {
 	for _, f := range list.List {
-		if f.Doc == nil && f.Comment == nil {
-			names = append(names, exported(f.Names)...)
+		for _, name := range exported(f.Names) {
+			if f.Doc == nil && f.Comment == nil && !strings.Contains(doc, name.Name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

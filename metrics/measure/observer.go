@@ -14,7 +14,9 @@ import (
 // Instruments are what a metrics library offers. Calls for the same family and
 // labels return the same instrument.
 type Instruments interface {
+	// Counter returns the series of f with these label values.
 	Counter(f *Family, labels ...string) Incrementer
+	// Histogram does the same for a family of durations.
 	Histogram(f *Family, labels ...string) Recorder
 }
 

@@ -90,9 +90,9 @@ func (o *Observer) Store(s ratelimit.Stored) {
 
 // Work is a work queue: a *queue.Queue of anything.
 type Work interface {
-	Waiting() [priority.Count]int
-	Oldest(now time.Time) time.Duration
-	Dropped() uint64
+	Waiting() [priority.Count]int       // by level
+	Oldest(now time.Time) time.Duration // how long the oldest has waited
+	Dropped() uint64                    // accepted and not delivered
 }
 
 type namedQueue struct {
