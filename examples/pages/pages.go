@@ -90,14 +90,15 @@ func relaying(client *http.Client, service string) http.HandlerFunc {
 			return
 		}
 		resp, err := client.Do(req)
-		if err != nil { // never sent, broken, or out of time
-			http.Error(w, "bad gateway", http.StatusBadGateway)
+		if err == nil {
+			defer resp.Body.Close()
+		}
+		if outbound.Relay(w.Header(), resp, err) { // refused, there or on this side: marked as retried already
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		defer resp.Body.Close()
-		if err := outbound.Check(resp, nil); outbound.IsThrottle(err) {
-			outbound.Relay(w.Header(), resp) // marks it as retried already
-			w.WriteHeader(resp.StatusCode)
+		if err != nil { // broken, or out of time
+			http.Error(w, "bad gateway", http.StatusBadGateway)
 			return
 		}
 		w.WriteHeader(resp.StatusCode)
