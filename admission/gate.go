@@ -97,10 +97,10 @@ func (g *Gate) Close() error {
 
 // build makes a config of opts, with the balances of prev, if any.
 func build(opts Options, prev *config) (*config, error) {
-	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	opts = opts.withDefaults()
 	addresses, err := NewAddresses(opts.ClientIP)
 	if err != nil {
 		return nil, err

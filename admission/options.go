@@ -152,6 +152,9 @@ func (o Options) validate() error {
 		field string
 		ratelimit.Limiter
 	}{{"Rate", o.Rate}, {"Anonymous", o.Anonymous}, {"Address", o.Address}, {"Quota", o.Quota}} {
+		if l.Limiter == nil {
+			continue
+		}
 		if err := errors.Join(l.Validate(), checkLevels(l.Limiter)); err != nil {
 			errs = append(errs, fmt.Errorf("Options.%s: %w", l.field, err))
 		}
