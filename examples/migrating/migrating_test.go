@@ -90,7 +90,9 @@ func TestHTTPRateBothLimitEachClient(t *testing.T) {
 				if other := ask(h, "GET", "/search", "192.0.2.2"); other.StatusCode != http.StatusOK {
 					t.Errorf("another client got %d", other.StatusCode)
 				}
-				retryAfter(t, refusal)
+				if wait, want := retryAfter(t, refusal), map[string]int{"before": 60, "after": 1}[name]; wait != want {
+					t.Errorf("told to wait %d s, want %d", wait, want)
+				}
 			})
 		})
 	}
