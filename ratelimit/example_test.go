@@ -169,3 +169,17 @@ func ExampleUnlimited() {
 	fmt.Println(d.OK, ratelimit.Unlimited.Policy(ratelimit.Key{}).Unlimited())
 	// Output: true true
 }
+
+func ExamplePlannerOf() {
+	limit := ratelimit.All(
+		ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 5}, map[string]ratelimit.Plan{
+			"pro": {Rate: 50, Burst: 100, Level: "high", Share: 0.5},
+		}),
+		ratelimit.Global(1000, 2000))
+	pro := ratelimit.PlannerOf(limit).PlanOf(ratelimit.Key{ID: "acme", Plan: "pro"})
+	fmt.Println(pro.Level, pro.Share)
+	fmt.Println(ratelimit.PlannerOf(ratelimit.PerKey(1, 5))) // nothing to say but the rate
+	// Output:
+	// high 0.5
+	// <nil>
+}
