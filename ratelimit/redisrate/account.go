@@ -31,13 +31,13 @@ type account struct {
 	next    time.Duration // earliest next call
 	retries int           // failed calls in a row
 
-	away   bool // the share decides
-	since  time.Duration
-	share  share
-	debt   debt
-	settle time.Duration // until then the share bounds what the bucket grants
-	credit int           // tokens to give back to the bucket; negative: to charge it for
-	wasted uint64        // slots that perished
+	away    bool // the share decides
+	since   time.Duration
+	share   share
+	unheard spending      // let through by it
+	settle  time.Duration // until then the share bounds what the bucket grants
+	credit  int           // tokens to give back to the bucket; negative: to charge it for
+	wasted  uint64        // slots that perished
 
 	hint hint // a server's throttle that the others have not heard of
 }
@@ -127,11 +127,11 @@ func (a *account) earliest(n int) time.Duration {
 // spendFor takes what a verdict admitted.
 func (a *account) spendFor(t time.Duration, cost int, source ratelimit.Source) {
 	switch source {
-	case ratelimit.SourceShare:
-		a.share.spend(cost)
-		a.debt.add(t, cost, a.share.rate)
-	case ratelimit.SourceOpen:
-		a.debt.add(t, cost, a.share.rate)
+	case ratelimit.SourceShare, ratelimit.SourceOpen:
+		a.unheard.add(t, cost)
+		if source == ratelimit.SourceShare {
+			a.share.spend(cost)
+		}
 	default:
 		a.spend(cost)
 		a.gone += cost
@@ -172,8 +172,9 @@ func (a *account) lull(t time.Duration) bool {
 	return a.unsaid()
 }
 
-// unsaid says that the bucket does not know yet what became of slots.
-func (a *account) unsaid() bool { return a.credit != 0 || a.terms.leasing && a.gone > 0 }
+// unsaid says that the bucket should hear what became of slots. A single one is
+// not worth a call: the bucket forgets it within its life.
+func (a *account) unsaid() bool { return a.credit != 0 || a.terms.leasing && a.gone > 1 }
 
 // idle says that forgetting the account loses nothing.
 func (a *account) idle(t time.Duration) bool {

@@ -15,24 +15,26 @@ const settleTime = maxProbe + maxProbe/2
 const briefly = 250 * time.Millisecond
 
 // goAway makes the share decide. It starts with the slots this process holds and
-// its part of what the bucket is known to hold.
+// its part of the bucket's last balance, which is below zero when slots were handed
+// out ahead of the rate: all together that is what one bucket would hold now.
 func (a *account) goAway(t time.Duration, peers int) {
 	if a.away {
 		return
 	}
 	a.away, a.since = true, t
-	rest := float64(a.inForce.burst)
-	if a.known {
-		rest = max(0, min(rest, a.balance+(t-a.heard).Seconds()*a.speed()))
-	}
 	part := a.conf.portion / float64(max(1, a.conf.minPeers, peers))
+	rest := float64(a.inForce.burst)
+	if a.known { // since then others have drawn on it too, as far as one can tell
+		rest = min(rest, a.balance+(t-a.heard).Seconds()*a.speed()*part)
+	}
 	held := a.clear()
 	a.gone += held
-	start := float64(held) + rest*part
+	start := float64(held) + rest*part - float64(a.unheard.sum(t))
 	if t < a.settle { // a flap mints nothing
 		a.share.refill(t)
 		start = min(start, a.share.tokens)
 	}
+	a.unheard.window = max(settleTime, seconds(float64(a.inForce.burst)/a.speed()))
 	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, part, start)
 }
 
@@ -63,7 +65,7 @@ func (a *account) refund(t time.Duration, cost int, matured time.Duration, sourc
 	case ratelimit.SourceShare, ratelimit.SourceOpen:
 		if a.away {
 			a.share.undo(cost)
-			a.debt.add(t, -cost, a.share.rate)
+			a.unheard.add(t, -cost)
 		}
 	default:
 		if t < a.settle {

@@ -33,6 +33,7 @@ const (
 // in a row, each begun after the one before was known, because a stall of this
 // process makes many calls fail at once and says nothing about the store.
 type breaker struct {
+	parts  bool // the store can be away in parts
 	state  State
 	why    Why // of the last failure; WhyNothing while Shared
 	since  time.Duration
@@ -48,26 +49,39 @@ type cell struct {
 	calls, failed int
 }
 
+// result is what became of a call.
+type result struct {
+	at, started time.Duration
+	why         Why
+	again       bool // of a key that the store was away for already
+}
+
 const cellLength = 500 * time.Millisecond
 
 // record takes in a call's result and says whether the store now counts as away.
-func (b *breaker) record(t, started time.Duration, why Why) (tripped bool) {
+// Keys that are away look for the store again and again; they count only in a row,
+// or a part of a cluster would take the whole with it.
+func (b *breaker) record(r result) (tripped bool) {
 	if b.state != Shared {
 		return false
 	}
-	c := b.roll(t)
-	c.calls++
-	if why == WhyNothing {
+	c := b.roll(r.at)
+	if r.why == WhyNothing {
 		b.row = 0
+		c.calls++
 		return false
 	}
-	c.failed++
-	if b.row == 0 || started >= b.rowEnd {
-		b.row, b.rowEnd = b.row+1, t
+	if !r.again {
+		c.calls++
+		c.failed++
+	}
+	if b.row == 0 || r.started >= b.rowEnd {
+		b.row, b.rowEnd = b.row+1, r.at
 	}
 	calls, failed := c.calls+b.cells[1].calls, c.failed+b.cells[1].failed
-	if b.row >= tripRow || calls >= tripCalls && failed*100 >= calls*tripFailed {
-		b.enter(t, Degraded, why)
+	inRow := b.row >= tripRow && (!b.parts || calls == failed)
+	if inRow || calls >= tripCalls && failed*100 >= calls*tripFailed {
+		b.enter(r.at, Degraded, r.why)
 		return true
 	}
 	return false
@@ -102,7 +116,7 @@ func (b *breaker) probed(t time.Duration, why Why) (changed bool) {
 }
 
 func (b *breaker) enter(t time.Duration, s State, why Why) {
-	*b = breaker{state: s, why: why, since: t}
+	*b = breaker{parts: b.parts, state: s, why: why, since: t}
 }
 
 // delay is how long until the next probe: a second look soon after the first,

@@ -81,16 +81,15 @@ func (l *Limiter) overdueLocked(e *entry, c *call, t time.Duration) {
 		return
 	}
 	e.account.goAway(t, l.peers.count())
-	sent := time.Duration(c.sent.Load())
-	if sent > 0 && t-sent >= l.conf.cold && c.counted.CompareAndSwap(false, true) {
-		l.judge(t, sent, WhyTimeout, e.name)
+	if sent, ok := c.sentAt(); ok && t-sent >= l.conf.cold && c.counted.CompareAndSwap(false, true) {
+		l.judge(result{t, sent, WhyTimeout, false})
 	}
 }
 
 // launchLocked starts a call for those who wait and for what is expected.
 func (l *Limiter) launchLocked(e *entry) *call {
 	t := l.now()
-	c := &call{done: make(chan struct{}), started: t}
+	c := &call{done: make(chan struct{}), started: t, again: e.account.away}
 	need, least, patience := 0, 0, time.Duration(0)
 	if e.waiters > 0 {
 		need, least, patience = max(1, e.need-e.account.held), e.least, e.patience
@@ -107,8 +106,8 @@ func (l *Limiter) launchLocked(e *entry) *call {
 func (l *Limiter) run(e *entry, c *call, r request) {
 	rep, err := l.lease(c, r)
 	t := l.now()
-	if why := whyOf(err); err != errBusy && l.life.Err() == nil && c.counted.CompareAndSwap(false, true) {
-		l.judge(t, time.Duration(c.sent.Load()), why, e.name)
+	if sent, ok := c.sentAt(); ok && l.life.Err() == nil && c.counted.CompareAndSwap(false, true) {
+		l.judge(result{t, sent, whyOf(err), c.again})
 	}
 	e.mu.Lock()
 	if err == nil {
@@ -118,6 +117,9 @@ func (l *Limiter) run(e *entry, c *call, r request) {
 		e.account.fail(t, retryDelay(e.account.retries), l.peers.count())
 	}
 	e.call = nil
+	if !e.account.away && e.account.unheard.sum(t) > 0 && !l.away.Load() {
+		l.launchLocked(e)
+	}
 	e.mu.Unlock()
 	close(c.done)
 }
@@ -131,7 +133,7 @@ func (l *Limiter) lease(c *call, r request) (reply, error) {
 		return reply{}, errBusy
 	}
 	defer func() { <-l.turns }()
-	c.sent.Store(int64(max(1, l.now())))
+	c.sent.Store(int64(l.now()) + 1)
 	return l.timed(ctx, r)
 }
 

@@ -30,8 +30,15 @@ type entry struct {
 type call struct {
 	done    chan struct{} // closed when the account has the answer
 	started time.Duration
-	sent    atomic.Int64 // nanoseconds like started; 0 while it waits for its turn
+	again   bool         // the key was away already: no news of the store's health
+	sent    atomic.Int64 // like started, plus one; 0 while it waits for its turn
 	counted atomic.Bool  // the health of the store has heard of it
+}
+
+// sentAt returns when the call had its turn, and whether it has had it.
+func (c *call) sentAt() (time.Duration, bool) {
+	at := c.sent.Load()
+	return time.Duration(at - 1), at > 0
 }
 
 // joinLocked registers somebody who waits for cost tokens.

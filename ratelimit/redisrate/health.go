@@ -31,27 +31,24 @@ func (l *Limiter) beatOnce() {
 	if err == nil {
 		l.peers.heard(n)
 	}
-	l.judge(l.now(), started, whyOf(err), "")
+	l.judge(result{l.now(), started, whyOf(err), false})
 	l.health.Lock()
 	defer l.health.Unlock()
 	if l.life.Err() == nil {
-		l.beat.Reset(beatEvery)
+		l.beat.Reset(l.peers.next())
 	}
 }
 
 // judge takes in a call's result. When the store now counts as away it says so
-// and looks again later; key is what it will look at.
-func (l *Limiter) judge(t, started time.Duration, why Why, key string) {
+// and looks again later.
+func (l *Limiter) judge(r result) {
 	l.health.Lock()
 	defer l.health.Unlock()
-	if why != WhyNothing && key != "" {
-		l.health.suspect = key
-	}
-	if !l.health.record(t, started, why) {
+	if !l.health.record(r) {
 		return
 	}
 	l.away.Store(true)
-	l.sayLocked(t)
+	l.sayLocked(r.at)
 	l.probeLaterLocked()
 }
 
@@ -62,13 +59,12 @@ func (l *Limiter) probeLaterLocked() {
 }
 
 // probeOnce asks the store for nothing, with the real script on a real key: a
-// read-only replica answers a ping, and so does a server that is out of memory.
+// read-only replica answers a ping, and so does a server that is out of memory. It
+// is any key, so that a cluster is not judged by the one part that is still away.
 func (l *Limiter) probeOnce() {
-	l.health.Lock()
-	key := l.health.suspect
-	l.health.Unlock()
-	if key == "" {
-		key = l.rest.name
+	key := l.rest.name
+	if e := l.table.any(); e != nil {
+		key = e.name
 	}
 	ctx, cancel := context.WithTimeout(l.life, l.conf.budget)
 	_, err := l.timed(ctx, request{key: key, limit: l.conf.limit, seen: -1, touch: true})

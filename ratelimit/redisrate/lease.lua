@@ -84,8 +84,8 @@ end
 tokens = math.min(tokens, burst * 1000000)
 out = math.max(0, out - gone)
 
-if debit > 0 then -- spent elsewhere; never below empty
-  tokens = math.max(math.min(tokens, 0), tokens - debit)
+if debit > 0 then -- spent elsewhere; never below empty, slots that are out included
+  tokens = math.max(math.min(tokens, -out * 1000000), tokens - debit)
 end
 if charge > 0 then
   tokens = tokens - charge
@@ -110,10 +110,7 @@ local grant = math.min(want, free, math.max(need, share, math.floor(free / 2)))
 if grant < math.max(1, least) then grant = 0 end
 local before = tokens
 tokens = tokens - grant * 1000000
-if life > 0 then -- what callers wait for is spent when it arrives
-  local lent = math.max(0, grant - need)
-  out, cur = out + lent, cur + lent
-end
+if life > 0 then out, cur = out + grant, cur + grant end
 
 if grant > 0 or write then
   local full = (burst * 1000000 - tokens) / speed + paused

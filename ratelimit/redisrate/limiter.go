@@ -40,9 +40,8 @@ type Limiter struct {
 	health struct {
 		sync.Mutex
 		breaker
-		suspect string // key of the last failed call
-		logged  time.Duration
-		quiet   int
+		logged time.Duration
+		quiet  int
 	}
 	beat, probe *time.Timer
 	turns       chan struct{} // bounds calls in flight
@@ -87,6 +86,7 @@ func newLimiter(c *config, s store) *Limiter {
 	l.table = newTable(c.maxKeys, l.newEntry)
 	l.rest = l.newEntry(ratelimit.Key{})
 	l.rest.last = true
+	l.health.parts = s.Parts()
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }

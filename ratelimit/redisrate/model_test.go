@@ -33,6 +33,7 @@ func newModel(now func() int64) *model {
 func (m *model) Beat(context.Context, string, string, time.Duration, bool) (int, error) {
 	return 1, nil
 }
+func (m *model) Parts() bool  { return false }
 func (m *model) Close() error { return nil }
 
 func (m *model) Lease(_ context.Context, r request) (reply, error) {
@@ -125,7 +126,7 @@ func (b *bucket) refill(now int64, was limit) {
 
 func (b *bucket) change(now int64, r request) (changed bool) {
 	if r.debit > 0 {
-		b.tokens, changed = max(min(b.tokens, 0), b.tokens-r.debit), true
+		b.tokens, changed = max(min(b.tokens, -b.out*micro), b.tokens-r.debit), true
 	}
 	if r.charge > 0 {
 		b.tokens, changed = b.tokens-r.charge, true
@@ -156,8 +157,7 @@ func (b *bucket) grant(now int64, r request) reply {
 	}
 	b.tokens -= int64(g) * micro
 	if r.life > 0 {
-		lent := int64(max(0, g-r.need))
-		b.out, b.cur = b.out+lent, b.cur+lent
+		b.out, b.cur = b.out+int64(g), b.cur+int64(g)
 	}
 	return rep
 }

@@ -15,10 +15,12 @@ type peers struct {
 	mu   sync.Mutex
 	seen [beatsKept]int
 	n    atomic.Int32
+	sent int // beats
 }
 
 const (
 	beatEvery = 2 * time.Second
+	beatFirst = 250 * time.Millisecond // processes started together find each other sooner
 	beatLife  = 6 * time.Second
 	beatsKept = 4
 )
@@ -38,4 +40,14 @@ func (p *peers) heard(n int) {
 		top = max(top, m)
 	}
 	p.n.Store(int32(min(top, 1<<30)))
+}
+
+// next is how long until the next beat.
+func (p *peers) next() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sent++; p.sent < beatsKept {
+		return beatFirst
+	}
+	return beatEvery
 }

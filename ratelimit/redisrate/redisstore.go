@@ -118,6 +118,12 @@ func (s *redisStore) Beat(ctx context.Context, name, id string, life time.Durati
 	return cmd.Int()
 }
 
+// Parts implements store: only a lone server, or one behind Sentinel, is whole.
+func (s *redisStore) Parts() bool {
+	_, alone := s.rdb.(*redis.Client)
+	return !alone
+}
+
 // Close implements store.
 func (s *redisStore) Close() error {
 	if !s.mine {

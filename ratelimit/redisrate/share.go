@@ -49,42 +49,37 @@ func (s *share) full(t time.Duration) bool {
 	return s.tokens >= s.burst
 }
 
-// debt is what was let through without the bucket's knowledge. It fades at the
-// rate of the share, because the bucket refills meanwhile.
-type debt struct {
-	tokens float64
-	last   time.Duration
-	rate   float64
-	saying float64 // part that a call in flight carries
+// spending counts what was let through without the bucket's knowledge, lately: at
+// least in the last window and at most in the last two.
+type spending struct {
+	window    time.Duration
+	from      time.Duration // begin of the cell now
+	cur, prev int
+	saying    int // part that a call in flight tells the bucket
 }
 
-func (d *debt) fade(t time.Duration) {
-	if t > d.last {
-		d.tokens = max(0, d.tokens-(t-d.last).Seconds()*d.rate)
-		d.last = t
+func (s *spending) roll(t time.Duration) {
+	switch age := t - s.from; {
+	case age >= 2*s.window:
+		s.from, s.cur, s.prev = t, 0, 0
+	case age >= s.window:
+		s.from, s.cur, s.prev = s.from+s.window, 0, s.cur
 	}
 }
 
-func (d *debt) add(t time.Duration, cost int, rate float64) {
-	d.fade(t)
-	d.rate = rate
-	d.tokens = max(0, d.tokens+float64(cost))
+func (s *spending) add(t time.Duration, n int) {
+	s.roll(t)
+	s.cur = max(0, s.cur+n)
 }
 
-// tell returns the micro-tokens to debit, a burst at most: more would make
-// callers pay for time that has passed.
-func (d *debt) tell(t time.Duration, burst int) int64 {
-	d.fade(t)
-	d.tokens = min(d.tokens, float64(burst))
-	d.saying = d.tokens
-	return int64(d.saying * micro)
+// drop takes off what the bucket has heard of.
+func (s *spending) drop(n int) {
+	old := min(n, s.prev)
+	s.prev -= old
+	s.cur = max(0, s.cur-n+old)
 }
 
-// told settles what the call carried. Without an answer it is still owed: a debit
-// never takes the bucket below empty, so saying it twice does no harm.
-func (d *debt) told(ok bool) {
-	if ok {
-		d.tokens = max(0, d.tokens-d.saying)
-	}
-	d.saying = 0
+func (s *spending) sum(t time.Duration) int {
+	s.roll(t)
+	return s.cur + s.prev
 }

@@ -54,7 +54,7 @@ type Key struct {
 	Balance    float64       // tokens in the bucket when last heard; negative: slots handed out ahead
 	Heard      time.Duration // since then; negative: never
 	Away       bool          // the share decides
-	Debt       float64       // tokens let through that the bucket has not heard of
+	Share      float64       // tokens in the share, while it decides
 }
 
 // Stats implements ratelimit.Counter: the table, as of a limiter in memory, and the
@@ -153,7 +153,7 @@ func (l *Limiter) Key(key ratelimit.Key) (Key, bool) {
 	k := Key{
 		Rate: in.rate, Burst: in.burst, Version: in.version, Multiplier: a.multiplier, Epoch: a.epoch,
 		Paused: max(0, a.pause-t), Held: a.held, Balance: a.balance, Heard: t - a.heard,
-		Away: a.away, Debt: a.debt.tokens,
+		Away: a.away, Share: a.share.tokens,
 	}
 	if !a.known {
 		k.Heard = -1

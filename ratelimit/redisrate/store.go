@@ -13,6 +13,8 @@ type store interface {
 	// Beat says that id is alive, or with leave that it is gone, and returns how
 	// many share the ceiling called name.
 	Beat(ctx context.Context, name, id string, life time.Duration, leave bool) (int, error)
+	// Parts says that keys live in places that can be away one by one.
+	Parts() bool
 	// Close gives up connections.
 	Close() error
 }

@@ -2,6 +2,7 @@ package redisrate
 
 import (
 	"hash/maphash"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,20 @@ func (t *table) forgetLocked(s *shard, now time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// any returns some entry, or nil.
+func (t *table) any() *entry {
+	for i := range t.shards {
+		s := &t.shards[(i+rand.IntN(tableShards))%tableShards]
+		s.mu.RLock()
+		for _, e := range s.m {
+			s.mu.RUnlock()
+			return e
+		}
+		s.mu.RUnlock()
+	}
+	return nil
 }
 
 // each visits all entries, one lock at a time.

@@ -10,7 +10,7 @@ func (a *account) due(t time.Duration) bool {
 	switch {
 	case a.calling || t < a.next:
 		return false
-	case a.away, a.credit != 0, a.hint.fresh:
+	case a.away, a.credit != 0, a.hint.fresh, a.unheard.sum(t) > 0:
 		return true
 	case !a.terms.leasing || !a.known || a.held > a.low || t < a.pause:
 		return false
@@ -40,7 +40,8 @@ func (a *account) ask(t time.Duration, need, least int, patience time.Duration) 
 			r.want = need // others must not wait for what nobody here has asked for
 		}
 	}
-	r.debit = a.debt.tell(t, a.inForce.burst)
+	a.unheard.saying = min(a.unheard.sum(t), a.inForce.burst)
+	r.debit = int64(a.unheard.saying) * micro
 	r.charge = -int64(a.credit) * micro
 	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
 	return r
@@ -52,8 +53,8 @@ func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) 
 		a.comeBack(t)
 	}
 	a.calling, a.known, a.retries = false, true, 0
-	a.debt.told(true)
 	a.hint.told(true)
+	a.unheard.drop(a.unheard.saying)
 	a.heard, a.inForce, a.multiplier, a.epoch = t, rep.limit, rep.multiplier, rep.epoch
 	a.balance = float64(rep.before)/micro - float64(rep.granted)
 	if !a.hint.fresh {
@@ -68,9 +69,6 @@ func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) 
 			at: max(t, a.pause), balance: float64(rep.before) / micro,
 			rate: a.speed(), granted: rep.granted,
 		})
-		if a.terms.leasing {
-			a.gone -= min(r.need, rep.granted) // the bucket counts them as spent
-		}
 	}
 	a.pace(sent, r, rep.granted)
 }
@@ -92,7 +90,6 @@ func (a *account) pace(sent time.Duration, r request, granted int) {
 func (a *account) fail(t, backoff time.Duration, peers int) {
 	a.calling = false
 	a.retries++
-	a.debt.told(false)
 	a.hint.told(false)
 	a.goAway(t, peers)
 	a.next = t + backoff

@@ -1,0 +1,279 @@
+package redisrate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// sick is a store that can hang or refuse, in fake time.
+type sick struct {
+	mu    sync.Mutex
+	model *model
+	state string // "", "hangs" or "refuses"
+	peers int
+	calls int
+	debit int64
+}
+
+func newSick() *sick {
+	return &sick{model: newModel(func() int64 { return time.Now().UnixMicro() }), peers: 1}
+}
+
+func (s *sick) set(state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
+}
+
+func (s *sick) fail(ctx context.Context) error {
+	s.mu.Lock()
+	state := s.state
+	s.calls++
+	s.mu.Unlock()
+	switch state {
+	case "hangs":
+		<-ctx.Done()
+		return ctx.Err()
+	case "refuses":
+		return &net.OpError{Op: "dial", Err: errors.New("refused")}
+	}
+	return nil
+}
+
+func (s *sick) Lease(ctx context.Context, r request) (reply, error) {
+	if err := s.fail(ctx); err != nil {
+		return reply{}, err
+	}
+	time.Sleep(time.Millisecond) // a round trip, in the bubble
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.debit += r.debit
+	return s.model.Lease(ctx, r)
+}
+
+func (s *sick) Beat(ctx context.Context, _, _ string, _ time.Duration, _ bool) (int, error) {
+	if err := s.fail(ctx); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers, nil
+}
+
+func (s *sick) Parts() bool  { return false }
+func (s *sick) Close() error { return nil }
+
+// inBubble runs f with a limiter on a sick store, in fake time.
+func inBubble(t *testing.T, r float64, burst int, options []Option, f func(t *testing.T, l *Limiter, s *sick)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := defaults()
+		c.limit, c.log = limit{rate: r, burst: burst}, nil
+		for _, o := range options {
+			o(&c)
+		}
+		c.law.trip = c.budget
+		c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
+		s := newSick()
+		l := newLimiter(&c, s)
+		defer l.Close()
+		f(t, l, s)
+	})
+}
+
+// timed takes once and says how long that took.
+func timed(l *Limiter, key string) (ratelimit.Decision, time.Duration) {
+	from := time.Now()
+	d := take(l, key, 1, 0)
+	return d, time.Since(from)
+}
+
+func TestOnlyTheFirstRequestWaitsForAStoreThatHangs(t *testing.T) {
+	inBubble(t, 1000, 1000, nil, func(t *testing.T, l *Limiter, s *sick) {
+		s.set("hangs")
+		if d, took := timed(l, "a"); !d.OK || d.Source != ratelimit.SourceShare || took != 20*time.Millisecond {
+			t.Errorf("first: %+v after %v", d, took)
+		}
+		for i := range 100 {
+			time.Sleep(7 * time.Millisecond)
+			if d, took := timed(l, "a"); !d.OK || d.Source != ratelimit.SourceShare || took != 0 {
+				t.Fatalf("request %d: %+v after %v", i, d, took)
+			}
+		}
+	})
+}
+
+func TestThoseWhoComeTogetherWaitTogether(t *testing.T) {
+	inBubble(t, 1000, 1000, nil, func(t *testing.T, l *Limiter, s *sick) {
+		s.set("hangs")
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				delay := time.Duration(i) * 3 * time.Millisecond
+				time.Sleep(delay)
+				if _, took := timed(l, "a"); took != max(0, 20*time.Millisecond-delay) {
+					t.Errorf("the one that came at %v waited %v", delay, took)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestNewKeysDoNotWaitOnceTheStoreIsKnownToBeAway(t *testing.T) {
+	inBubble(t, 1000, 1000, nil, func(t *testing.T, l *Limiter, s *sick) {
+		s.set("hangs")
+		waited := 0
+		for i := range 50 {
+			if _, took := timed(l, fmt.Sprint(i)); took > 0 {
+				waited++
+			}
+		}
+		if st := l.Snapshot(); waited != tripRow || st.State != Degraded || st.Why != WhyTimeout {
+			t.Errorf("%d new keys waited: %+v", waited, st)
+		}
+	})
+}
+
+func TestOutageRunsItsCourse(t *testing.T) {
+	var lines bytes.Buffer
+	log := Logger(slog.New(slog.NewTextHandler(&lines, nil)))
+	inBubble(t, 10, 100, []Option{log}, func(t *testing.T, l *Limiter, s *sick) {
+		s.peers = 4
+		if got := admit(l, "a", 60); got != 60 {
+			t.Fatal(got)
+		}
+		time.Sleep(time.Second) // peers are known
+		s.set("refuses")
+		for i := range 2 { // the first finds out
+			time.Sleep(10 * time.Second)
+			got := admit(l, "a", 100)
+			// At most a quarter of the burst is known to be left when it finds out.
+			if i == 0 && (got < 10 || got > 25) || i == 1 && (got < 24 || got > 26) {
+				t.Errorf("round %d: %d admitted", i, got)
+			}
+		}
+		if p := l.Policy(ratelimit.Key{ID: "a"}); p.Rate != 2.5 || p.Burst != 25 {
+			t.Errorf("in force: %+v", p)
+		}
+		if text, ok := l.Health(); ok || !strings.Contains(text, "refused") {
+			t.Errorf("health: %q", text)
+		}
+		s.set("")
+		s.peers = 1 // the store lost its data: nobody may believe to be alone
+		time.Sleep(3 * time.Second)
+		if st := l.Snapshot(); st.State != Shared || st.Peers != 4 {
+			t.Errorf("%+v", st)
+		}
+		s.debit = 0
+		admit(l, "a", 1)
+		time.Sleep(time.Second)
+		if s.debit < 25*micro || s.debit > 100*micro {
+			t.Errorf("debited %d tokens", s.debit/micro)
+		}
+		time.Sleep(10 * time.Second)
+		if st := l.Snapshot(); st.Degraded() || st.Peers != 1 || st.Changes != 3 {
+			t.Errorf("%+v", st)
+		}
+	})
+	if n := strings.Count(lines.String(), "\n"); n != 2 {
+		t.Errorf("%d log lines:\n%s", n, lines.String())
+	}
+}
+
+func TestOutagePolicies(t *testing.T) {
+	for o, want := range map[Outage]ratelimit.Source{FailOpen: ratelimit.SourceOpen, FailClosed: ratelimit.SourceClosed} {
+		inBubble(t, 1, 10, []Option{OnOutage(o)}, func(t *testing.T, l *Limiter, s *sick) {
+			s.set("refuses")
+			admit(l, "a", 5)
+			d := take(l, "a", 1, 0)
+			if d.Source != want || d.OK != (o == FailOpen) || !d.OK && d.Wait < time.Second {
+				t.Errorf("%v: %+v", o, d)
+			}
+		})
+	}
+}
+
+func TestAFlapMintsNothing(t *testing.T) {
+	inBubble(t, slow, 100, nil, func(t *testing.T, l *Limiter, s *sick) {
+		total := 0
+		for i := range 40 {
+			s.set([]string{"", "refuses"}[i%2])
+			total += admit(l, "a", 30)
+			time.Sleep(2 * time.Second)
+		}
+		if total > 101 {
+			t.Errorf("40 flaps admitted %d of burst 100", total)
+		}
+	})
+}
+
+func TestProbesAreFewAndSpread(t *testing.T) {
+	inBubble(t, 1000, 100, nil, func(t *testing.T, l *Limiter, s *sick) {
+		s.set("hangs")
+		for i := range 200 {
+			take(l, fmt.Sprint(i), 1, 0)
+		}
+		s.mu.Lock()
+		before := s.calls
+		s.mu.Unlock()
+		for range 3000 {
+			time.Sleep(10 * time.Millisecond)
+			take(l, "a", 1, 0)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n := s.calls - before; n > 90 { // in 30 s: a beat every 2 s, a probe every 0.6 s
+			t.Errorf("%d calls to a store that is away", n)
+		}
+	})
+}
+
+func TestNothingRunsBeforeTheFirstTakeNorAfterClose(t *testing.T) {
+	inBubble(t, 1000, 100, nil, func(t *testing.T, l *Limiter, s *sick) {
+		time.Sleep(time.Minute)
+		if s.calls != 0 {
+			t.Errorf("%d calls before the first request", s.calls)
+		}
+		admit(l, "a", 10)
+		time.Sleep(time.Minute)
+		l.Close()
+		synctest.Wait()
+		before := s.calls
+		time.Sleep(time.Minute)
+		if s.calls != before {
+			t.Errorf("%d calls after Close", s.calls-before)
+		}
+	})
+}
+
+func TestHotPathAllocatesNothing(t *testing.T) {
+	s := newSick()
+	c := defaults()
+	c.limit, c.log = limit{rate: 1e6, burst: 1e6}, nil
+	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
+	l := newLimiter(&c, s)
+	defer l.Close()
+	key, ctx := ratelimit.Key{Space: "key", ID: "a"}, context.Background()
+	l.Take(ctx, time.Now(), key, 1, 0)
+	e := l.table.find(key)
+	e.mu.Lock()
+	e.account.add(lease{at: 0, balance: 1e6, rate: 1e6, granted: 1e6})
+	e.account.low = 0
+	e.mu.Unlock()
+	now := time.Now()
+	if n := testing.AllocsPerRun(1000, func() { l.Take(ctx, now, key, 1, 0) }); n != 0 {
+		t.Errorf("%v allocations for a slot", n)
+	}
+}

@@ -1,0 +1,97 @@
+package redisrate
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// outage runs eight processes at twice the ceiling while the store is away from
+// 1.5 s to 5.5 s, and for 5 s after.
+func outage(t *testing.T, s *server, away, back func()) {
+	const from, to, end = 1500 * time.Millisecond, 5500 * time.Millisecond, 10500 * time.Millisecond
+	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100)
+	fleet.meet(t, "other")
+	took := make(chan [2]time.Duration, 1)
+	begin := time.Now()
+	go func() {
+		time.Sleep(from)
+		a := time.Since(begin)
+		away()
+		time.Sleep(to - from)
+		b := time.Since(begin)
+		back()
+		took <- [2]time.Duration{a, b}
+	}()
+	all := fleet.load(end, func(int) float64 { return 250 }, nil)
+	real := <-took
+	down, up := real[0], real[1]
+	length := up - down
+
+	during, late := 0, []answer{}
+	var added []time.Duration
+	for _, a := range all {
+		if a.arrived >= down && a.arrived < up {
+			if a.OK {
+				during++
+			}
+			added = append(added, a.took)
+			if a.took > 10*time.Millisecond {
+				late = append(late, a)
+			}
+		}
+	}
+	bound := 1.05 * (100 + 1000*length.Seconds())
+	over := excess(admittedOf(all), 1000, 100)
+	slices.Sort(added)
+	t.Logf("%d admitted in an outage of %v, bound %.0f; %d waited, longest %v; then p50 %v; excess over the whole run %.1f",
+		during, length, bound, len(late), added[len(added)-1], added[len(added)/2], over)
+	if float64(during) > bound || float64(during) < 0.8*1000*length.Seconds() {
+		t.Errorf("%d admitted in the outage", during)
+	}
+	if over > 20 { // nothing, but for what a stall of the machine hides from the processes
+		t.Errorf("in some window %.0f above burst + rate·t passed", over)
+	}
+	if d := added[len(added)-1]; d > 20*time.Millisecond+stall {
+		t.Errorf("a request waited %v", d)
+	}
+	if d := added[len(added)/2]; d > 20*time.Microsecond {
+		t.Errorf("median in the outage %v", d)
+	}
+	again := slices.DeleteFunc(late, func(a answer) bool { return a.arrived < down+500*time.Millisecond })
+	if len(again) > len(added)/200 { // waits are for the store only once; the rest is the machine's
+		t.Errorf("%d requests waited long after the outage was met, the first %v", len(again), again[0].took)
+	}
+	for _, l := range fleet {
+		eventually(t, 5*time.Second, "shared again", func() bool {
+			d := take(l, "all", 1, 0)
+			return d.Source == ratelimit.SourceSlot || d.Source == ratelimit.SourceDenialCache
+		})
+		if l.Snapshot().Degraded() {
+			t.Errorf("%+v", l.Snapshot())
+		}
+	}
+	for _, a := range all {
+		if a.arrived > up+5*time.Second && a.Source == ratelimit.SourceShare {
+			t.Errorf("the share decided %v after the store was back", a.arrived-up)
+			break
+		}
+	}
+}
+
+func TestStoppedServer(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	outage(t, s, func() { s.signal(syscall.SIGSTOP) }, func() { s.signal(syscall.SIGCONT) })
+}
+
+func TestKilledServerThatComesBackEmpty(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	outage(t, s, s.kill, s.start)
+}
