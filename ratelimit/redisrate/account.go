@@ -34,7 +34,7 @@ type account struct {
 	away    bool // the share decides
 	since   time.Duration
 	share   share
-	unheard spending      // let through by it
+	unheard unheard
 	settle  time.Duration // until then the share bounds what the bucket grants
 	credit  int           // tokens to give back to the bucket; negative: to charge it for
 	wasted  uint64        // slots that perished
@@ -50,7 +50,7 @@ func newAccount(c *config, peers int) account {
 
 // retune applies the law to the numbers in force.
 func (a *account) retune(peers int) {
-	a.terms = a.conf.law.terms(a.speed(), peers)
+	a.terms = a.conf.law.terms(a.speed(), a.inForce.burst, peers)
 	a.perish = a.terms.perish
 }
 
@@ -128,7 +128,7 @@ func (a *account) earliest(n int) time.Duration {
 func (a *account) spendFor(t time.Duration, cost int, source ratelimit.Source) {
 	switch source {
 	case ratelimit.SourceShare, ratelimit.SourceOpen:
-		a.unheard.add(t, cost)
+		a.unheard.add(cost)
 		if source == ratelimit.SourceShare {
 			a.share.spend(cost)
 		}

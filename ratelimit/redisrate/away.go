@@ -29,13 +29,25 @@ func (a *account) goAway(t time.Duration, peers int) {
 	}
 	held := a.clear()
 	a.gone += held
-	start := float64(held) + rest*part - float64(a.unheard.sum(t))
+	start := float64(held) + rest*part - a.unheard.tokens
 	if t < a.settle { // a flap mints nothing
 		a.share.refill(t)
 		start = min(start, a.share.tokens)
 	}
-	a.unheard.window = max(settleTime, seconds(float64(a.inForce.burst)/a.speed()))
 	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, part, start)
+	a.outOfReach(t, t)
+}
+
+// outOfReach hears of a call that failed, for this key or another.
+func (a *account) outOfReach(t, failed time.Duration) {
+	if !a.away || failed < a.unheard.failed {
+		return
+	}
+	deficit := 0.0
+	if a.conf.outage == FailShare {
+		deficit = a.share.deficit(t)
+	}
+	a.unheard.mark(failed, deficit)
 }
 
 // lookAway decides while the store is away.
@@ -65,7 +77,7 @@ func (a *account) refund(t time.Duration, cost int, matured time.Duration, sourc
 	case ratelimit.SourceShare, ratelimit.SourceOpen:
 		if a.away {
 			a.share.undo(cost)
-			a.unheard.add(t, -cost)
+			a.unheard.add(-cost)
 		}
 	default:
 		if t < a.settle {

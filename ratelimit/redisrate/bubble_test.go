@@ -71,6 +71,18 @@ func (s *sick) Beat(ctx context.Context, _, _ string, _ time.Duration, _ bool) (
 	return s.peers, nil
 }
 
+func (s *sick) alone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.peers = 1
+}
+
+func (s *sick) debited() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.debit
+}
+
 func (s *sick) Parts() bool  { return false }
 func (s *sick) Close() error { return nil }
 
@@ -150,7 +162,9 @@ func TestOutageRunsItsCourse(t *testing.T) {
 	var lines bytes.Buffer
 	log := Logger(slog.New(slog.NewTextHandler(&lines, nil)))
 	inBubble(t, 10, 100, []Option{log}, func(t *testing.T, l *Limiter, s *sick) {
+		s.mu.Lock()
 		s.peers = 4
+		s.mu.Unlock()
 		if got := admit(l, "a", 60); got != 60 {
 			t.Fatal(got)
 		}
@@ -171,16 +185,15 @@ func TestOutageRunsItsCourse(t *testing.T) {
 			t.Errorf("health: %q", text)
 		}
 		s.set("")
-		s.peers = 1 // the store lost its data: nobody may believe to be alone
+		s.alone() // the store lost its data: nobody may believe to be alone
 		time.Sleep(3 * time.Second)
 		if st := l.Snapshot(); st.State != Shared || st.Peers != 4 {
 			t.Errorf("%+v", st)
 		}
-		s.debit = 0
 		admit(l, "a", 1)
 		time.Sleep(time.Second)
-		if s.debit < 25*micro || s.debit > 100*micro {
-			t.Errorf("debited %d tokens", s.debit/micro)
+		if d := s.debited(); d < 25*micro || d > 100*micro {
+			t.Errorf("debited %d tokens", d/micro)
 		}
 		time.Sleep(10 * time.Second)
 		if st := l.Snapshot(); st.Degraded() || st.Peers != 1 || st.Changes != 3 {

@@ -117,7 +117,7 @@ func (l *Limiter) run(e *entry, c *call, r request) {
 		e.account.fail(t, retryDelay(e.account.retries), l.peers.count())
 	}
 	e.call = nil
-	if !e.account.away && e.account.unheard.sum(t) > 0 && !l.away.Load() {
+	if !e.account.away && e.account.unheard.tokens > 0 && !l.away.Load() {
 		l.launchLocked(e)
 	}
 	e.mu.Unlock()

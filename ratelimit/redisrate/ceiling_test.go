@@ -23,6 +23,19 @@ type answer struct {
 	ratelimit.Decision
 }
 
+// stalls measures how much time the machine takes from those who want to run.
+type stalls struct{ worst, total time.Duration }
+
+func (s *stalls) watch(length time.Duration) {
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		from := time.Now()
+		time.Sleep(time.Millisecond)
+		if late := time.Since(from) - 4*time.Millisecond; late > 0 {
+			s.worst, s.total = max(s.worst, late), s.total+late
+		}
+	}
+}
+
 // crowd is several processes' limiters in this one, each with its own connections.
 type crowd []*Limiter
 
@@ -47,10 +60,10 @@ func (c crowd) meet(t *testing.T, key string) {
 
 // load offers perSec(i) requests a second to the i-th process, open loop, for
 // length; on says when.
-func (c crowd) load(length time.Duration, perSec func(i int) float64, on func(time.Duration) bool) []answer {
+func (c crowd) load(length time.Duration, perSec func(i int) float64, on func(time.Duration) bool) (all []answer, stalled stalls) {
 	var mu sync.Mutex
-	var all []answer
 	var wg, requests sync.WaitGroup
+	wg.Go(func() { stalled.watch(length) })
 	begin := time.Now()
 	for i, l := range c {
 		rnd := rand.New(rand.NewPCG(uint64(i), 1))
@@ -76,7 +89,7 @@ func (c crowd) load(length time.Duration, perSec func(i int) float64, on func(ti
 	wg.Wait()
 	requests.Wait()
 	slices.SortFunc(all, func(a, b answer) int { return cmp.Compare(a.arrived, b.arrived) })
-	return all
+	return all, stalled
 }
 
 func admittedOf(all []answer) (due []time.Duration) {
@@ -126,14 +139,14 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100,
-				Name(c.name), Timeouts(time.Second, time.Second)) // a busy machine is not an outage
+				Name(c.name))
 			fleet.meet(t, "other")
 			time.Sleep(10 * time.Millisecond)
 			before := 0
 			for _, l := range fleet {
 				before += calls(l)
 			}
-			all := fleet.load(4*time.Second, c.each, c.on)
+			all, stalled := fleet.load(4*time.Second, c.each, c.on)
 			after := 0
 			for _, l := range fleet {
 				after += calls(l)
@@ -146,12 +159,13 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 				took = append(took, a.took)
 			}
 			slices.Sort(took)
-			t.Logf("offered %d, admitted %d, ideal %d from 0.5 s on, excess %.2f tokens, %.3f calls each, added p50 %v p99 %v",
-				len(all), real, ideal, over, each, took[len(took)/2], took[len(took)*99/100])
+			t.Logf("offered %d, admitted %d, ideal %d from 0.5 s on, excess %.2f tokens, %.3f calls each, added p50 %v p99 %v, stalled %v",
+				len(all), real, ideal, over, each, took[len(took)/2], took[len(took)*99/100], stalled)
 			if over > 0.01 {
 				t.Errorf("some window let %.2f more through than burst + rate·t", over)
 			}
-			if float64(real) < 0.98*float64(ideal) {
+			// What a bucket refills while nobody here runs is lost to slots that perish.
+			if float64(real) < 0.985*float64(ideal)-3*1000*stalled.total.Seconds() {
 				t.Errorf("%d admitted, one bucket would have admitted %d", real, ideal)
 			}
 			if each > c.calls {
@@ -163,7 +177,7 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 
 func TestDenialsDoNotFloodTheStore(t *testing.T) {
 	s := startServer(t)
-	fleet := newCrowd(t, 4, func() redis.UniversalClient { return s.client(t) }, 1000, 10)
+	fleet := newCrowd(t, 4, func() redis.UniversalClient { return s.client(t) }, 1000, 100)
 	fleet.meet(t, "other")
 	before := 0
 	for _, l := range fleet {

@@ -31,6 +31,7 @@ type fleet struct {
 type proc struct {
 	account account
 	calling bool
+	sent    time.Duration
 	waiting []time.Duration // arrivals that wait for the call
 	watched bool
 	gone    bool
@@ -129,6 +130,7 @@ func (f *fleet) call(p *proc) {
 		need = max(1, need-p.account.held)
 	}
 	sent := f.now
+	p.sent = sent
 	r := p.account.ask(f.now, need, least, 0)
 	r.key = "all"
 	f.after(f.rtt/2, func() {
@@ -156,7 +158,7 @@ func (f *fleet) answer(p *proc, sent time.Duration, r request, rep reply, err er
 }
 
 func (f *fleet) overdue(p *proc, sent time.Duration) {
-	if p.calling && len(p.waiting) > 0 && f.now-sent >= f.conf.cold {
+	if p.calling && p.sent == sent && len(p.waiting) > 0 {
 		p.account.goAway(f.now, f.peers)
 		f.retake(p)
 	}

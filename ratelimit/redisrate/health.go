@@ -75,6 +75,9 @@ func (l *Limiter) probeOnce() {
 		return
 	}
 	t := l.now()
+	if err != nil {
+		l.failed.Store(int64(t))
+	}
 	if l.health.probed(t, whyOf(err)) {
 		l.sayLocked(t)
 	}

@@ -34,14 +34,18 @@ type terms struct {
 	life    time.Duration // after a grant, until all of its slots have perished
 }
 
-// terms computes D = R·ahead and q = ⌊D/N⌋. With fewer than minLease slots per
-// lease a call per admission is the better bargain. D does not depend on N, so a
+// outOfBurst is the part of the burst that may be out as slots. The bucket does not
+// fill beside slots it has not heard of again, so with more it would run dry.
+const outOfBurst = 0.75
+
+// terms computes D = min(R·ahead, ¾B) and q = ⌊D/N⌋. With fewer than minLease slots
+// per lease a call per admission is the better bargain. D does not depend on N, so a
 // process that does not know its peers yet (0) takes single slots within it.
-func (w law) terms(rate float64, peers int) terms {
+func (w law) terms(rate float64, burst, peers int) terms {
 	n := float64(max(1, peers))
 	t := terms{tau: max(w.tau, time.Duration(n/maxCallRate*float64(time.Second)))}
 	t.perish = perishTaus * t.tau
-	reserve := rate * w.ahead.Seconds()
+	reserve := min(rate*w.ahead.Seconds(), float64(burst)*outOfBurst)
 	if reserve/n < minLease {
 		return t
 	}

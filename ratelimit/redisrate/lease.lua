@@ -69,7 +69,7 @@ out = math.max(0, math.min(out, cur + prev))
 
 -- No refill while paused: the pause must not end in a burst.
 -- The time of a part of a micro-token is kept, or slow buckets asked often lose it.
-local from, top = math.max(last, pause), math.max(0, oldburst - out) * 1000000
+local from, top = math.max(last, pause), (oldburst - out) * 1000000
 if now > from then
   local gain = (climb(now - hold) - climb(from - hold)) * oldrate
   local whole = math.floor(gain + 0.001)

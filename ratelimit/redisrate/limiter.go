@@ -36,7 +36,8 @@ type Limiter struct {
 	peers peers
 
 	begun  atomic.Bool
-	away   atomic.Bool // the store counts as away
+	away   atomic.Bool  // the store counts as away
+	failed atomic.Int64 // when a probe last failed, from start
 	health struct {
 		sync.Mutex
 		breaker
@@ -146,8 +147,9 @@ func (l *Limiter) entry(key ratelimit.Key, t time.Duration) *entry {
 // decideLocked decides from what is known, and starts the call that is due.
 func (l *Limiter) decideLocked(e *entry, t time.Duration, cost int, maxWait time.Duration) verdict {
 	away := l.away.Load() || e.last
-	if away && !e.account.away {
+	if away {
 		e.account.goAway(t, l.peers.count())
+		e.account.outOfReach(t, time.Duration(l.failed.Load()))
 	}
 	v := e.account.take(t, cost, maxWait)
 	if !v.call && !away && e.account.due(t) {

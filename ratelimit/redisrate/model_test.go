@@ -110,7 +110,7 @@ func (b *bucket) area(x int64) float64 {
 }
 
 func (b *bucket) refill(now int64, was limit) {
-	from, top := max(b.last, b.pause), max(0, int64(was.burst)-b.out)*micro
+	from, top := max(b.last, b.pause), (int64(was.burst)-b.out)*micro
 	b.last = now
 	if now <= from {
 		return

@@ -26,7 +26,7 @@ func TestServersThatCannotWrite(t *testing.T) {
 		t.Run(c.why.String(), func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t)
-			l := perKey(t, s.client(t), 100, 10)
+			l := perKey(t, s.client(t), 100, 10, shipped)
 			if d := take(l, "k", 1, 0); !d.OK || d.Source == ratelimit.SourceShare {
 				t.Fatalf("%+v", d)
 			}
@@ -150,7 +150,7 @@ func TestClusterLosesAPrimary(t *testing.T) {
 	nodes := startCluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].addr, nodes[1].addr, nodes[2].addr}})
 	defer rdb.Close()
-	l := perKey(t, rdb, 1000, 1000)
+	l := perKey(t, rdb, 1000, 1000, shipped)
 	for i := range 60 {
 		take(l, fmt.Sprint("k", i), 1, 0)
 	}

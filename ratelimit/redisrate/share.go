@@ -49,37 +49,44 @@ func (s *share) full(t time.Duration) bool {
 	return s.tokens >= s.burst
 }
 
-// spending counts what was let through without the bucket's knowledge, lately: at
-// least in the last window and at most in the last two.
-type spending struct {
-	window    time.Duration
-	from      time.Duration // begin of the cell now
-	cur, prev int
-	saying    int // part that a call in flight tells the bucket
+// deficit is what is missing from a full share. Those of all processes together
+// are what must be missing from the one bucket when they return to it.
+func (s *share) deficit(t time.Duration) float64 {
+	s.refill(t)
+	return max(0, s.burst-s.tokens)
 }
 
-func (s *spending) roll(t time.Duration) {
-	switch age := t - s.from; {
-	case age >= 2*s.window:
-		s.from, s.cur, s.prev = t, 0, 0
-	case age >= s.window:
-		s.from, s.cur, s.prev = s.from+s.window, 0, s.cur
+// unheard is what the bucket has not heard of: what was missing from the share
+// when a call last failed, and what was let through since. Before that the bucket
+// was out of reach, and what it refilled then was not lost to anybody.
+type unheard struct {
+	tokens float64
+	failed time.Duration
+	saying float64 // part that a call in flight tells the bucket
+}
+
+// mark starts afresh because a call failed at that time.
+func (u *unheard) mark(failed time.Duration, deficit float64) {
+	if failed >= u.failed {
+		u.failed, u.tokens = failed, deficit
 	}
 }
 
-func (s *spending) add(t time.Duration, n int) {
-	s.roll(t)
-	s.cur = max(0, s.cur+n)
+func (u *unheard) add(n int) { u.tokens = max(0, u.tokens+float64(n)) }
+
+// tell returns the micro-tokens to debit: a burst at most, since the bucket cannot
+// have refilled more beside it.
+func (u *unheard) tell(burst int) int64 {
+	u.tokens = min(u.tokens, float64(burst))
+	u.saying = u.tokens
+	return int64(u.saying * micro)
 }
 
-// drop takes off what the bucket has heard of.
-func (s *spending) drop(n int) {
-	old := min(n, s.prev)
-	s.prev -= old
-	s.cur = max(0, s.cur-n+old)
-}
-
-func (s *spending) sum(t time.Duration) int {
-	s.roll(t)
-	return s.cur + s.prev
+// told takes off what the bucket has heard of; without an answer it is said again,
+// which is harmless: a debit never takes the bucket below empty.
+func (u *unheard) told() {
+	if u.tokens -= u.saying; u.tokens < 1 {
+		u.tokens = 0
+	}
+	u.saying = 0
 }

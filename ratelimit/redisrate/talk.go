@@ -10,7 +10,7 @@ func (a *account) due(t time.Duration) bool {
 	switch {
 	case a.calling || t < a.next:
 		return false
-	case a.away, a.credit != 0, a.hint.fresh, a.unheard.sum(t) > 0:
+	case a.away, a.credit != 0, a.hint.fresh, a.unheard.tokens > 0:
 		return true
 	case !a.terms.leasing || !a.known || a.held > a.low || t < a.pause:
 		return false
@@ -40,8 +40,7 @@ func (a *account) ask(t time.Duration, need, least int, patience time.Duration) 
 			r.want = need // others must not wait for what nobody here has asked for
 		}
 	}
-	a.unheard.saying = min(a.unheard.sum(t), a.inForce.burst)
-	r.debit = int64(a.unheard.saying) * micro
+	r.debit = a.unheard.tell(a.inForce.burst)
 	r.charge = -int64(a.credit) * micro
 	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
 	return r
@@ -54,7 +53,7 @@ func (a *account) apply(t, sent time.Duration, r request, rep reply, peers int) 
 	}
 	a.calling, a.known, a.retries = false, true, 0
 	a.hint.told(true)
-	a.unheard.drop(a.unheard.saying)
+	a.unheard.told()
 	a.heard, a.inForce, a.multiplier, a.epoch = t, rep.limit, rep.multiplier, rep.epoch
 	a.balance = float64(rep.before)/micro - float64(rep.granted)
 	if !a.hint.fresh {
@@ -92,5 +91,6 @@ func (a *account) fail(t, backoff time.Duration, peers int) {
 	a.retries++
 	a.hint.told(false)
 	a.goAway(t, peers)
+	a.outOfReach(t, t)
 	a.next = t + backoff
 }

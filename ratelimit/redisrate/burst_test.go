@@ -1,0 +1,29 @@
+package redisrate
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// A burst too small to lend out of must not be exceeded, nor cost throughput.
+func TestAnyBurstIsHeld(t *testing.T) {
+	for _, c := range []struct {
+		burst       int
+		used, calls float64
+	}{
+		{1, 0.94, 4}, {5, 0.99, 2.1}, {10, 0.99, 2.1}, {25, 0.99, 0.5}, {50, 0.99, 0.3}, {100, 0.99, 0.2}, {1000, 0.99, 0.2},
+	} {
+		f := newFleet(8, 1000, c.burst, 200*time.Microsecond)
+		rnd := rand.New(rand.NewPCG(1, 2))
+		for _, p := range f.procs {
+			f.offer(p, rnd, 250, nil)
+		}
+		f.run(5 * time.Second)
+		used := float64(len(f.admitted)) / float64(f.ideal())
+		calls := float64(f.store.calls) / float64(len(f.admitted))
+		if over := excess(f.admitted, 1000, c.burst); over > 0.01 || used < c.used || calls > c.calls {
+			t.Errorf("burst %d: %.2f over, %.2f %% of one bucket, %.3f calls each", c.burst, over, 100*used, calls)
+		}
+	}
+}
