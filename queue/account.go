@@ -83,7 +83,7 @@ func (c *Core) sweep(now time.Time, at time.Duration) {
 func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {
 	for i := range needs {
 		if c.line.classes[i].due.len() > 0 {
-			needs[i] = c.meter.Needs(now, priority.FromIndex(i))
+			needs[i] = c.meter.Needs(now, priority.FromIndex(i), c.table.n+1)
 		}
 	}
 	return needs

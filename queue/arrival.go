@@ -45,13 +45,13 @@ func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.
 // needs returns the time w must have left, and lets w put the estimate to the test
 // when nobody else does.
 func (c *Core) needs(now time.Time, w *Waiter, remaining time.Duration) time.Duration {
-	if remaining <= 0 || !c.meter.Doubtful(now, w.Level, remaining) {
-		return c.meter.Needs(now, w.Level)
+	if remaining <= 0 || !c.meter.Doubtful(now, w.Level, c.table.n+1, remaining) {
+		return c.meter.Needs(now, w.Level, c.table.n+1)
 	}
 	if w.probe = c.meter.Try(w.Level); w.probe {
 		return 0
 	}
-	return c.meter.Needs(now, w.Level)
+	return c.meter.Needs(now, w.Level, c.table.n+1)
 }
 
 // mayGo reports whether a newcomer of this level may have a slot at once: one is

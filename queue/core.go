@@ -181,7 +181,7 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	if s.Outcome == shed.Ignored {
 		return
 	}
-	c.meter.Done(now, r.level, now.Sub(s.Admitted), s.Outcome)
+	c.meter.Done(now, r.level, now.Sub(s.Admitted), int(r.crowd), s.Outcome)
 	if c.full {
 		c.meter.Freed(now, now.Sub(c.since))
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
@@ -19,6 +20,7 @@ type row struct {
 	due      time.Duration // never: no deadline
 	turn     uint32        // odd while in use
 	next     uint32        // next free row + 1
+	crowd    int32         // in flight with it when it was let in
 	level    priority.Level
 	probe    bool
 	once     bool // see Slots.Once
@@ -36,6 +38,7 @@ func (t *table) take(at time.Duration, w *Waiter) uint64 {
 	r.turn++
 	r.admitted, r.due, r.level, r.probe, r.once = at, w.due, w.Level, w.probe, false
 	t.n++
+	r.crowd = int32(min(t.n, math.MaxInt32))
 	return uint64(r.turn)<<32 | uint64(i)
 }
 

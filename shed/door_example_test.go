@@ -34,7 +34,7 @@ func ExampleMeter() {
 	for range 32 {
 		now = now.Add(10 * time.Millisecond)
 		meter.Freed(now, 10*time.Millisecond) // all slots were taken for 10 ms
-		meter.Done(now, priority.Normal, 80*time.Millisecond, shed.Served)
+		meter.Done(now, priority.Normal, 80*time.Millisecond, 1, shed.Served)
 	}
 	rate, _ := meter.Rate(now, 0)
 	service, _ := meter.Service(now, priority.Normal)

@@ -20,7 +20,10 @@ import (
 //
 // Service time. The median of the last 15 pieces of work per level, because
 // levels stand for routes and routes differ. Fast failures do not count: they are
-// no sign of speed.
+// no sign of speed. With fewer in flight than when those were let in, the median
+// is scaled down (beyond what a backend can do at once, time is proportional to
+// the crowd), though not below the fastest of them: a limit that was just lowered
+// must not leave its queue condemned by what the crowd before it went through.
 //
 // Trust. A slow median would refuse every short deadline as hopeless, and with
 // nobody admitted nothing would ever correct it. So one request at a time that
@@ -35,7 +38,7 @@ type Meter struct {
 }
 
 const (
-	meterKeep      = 1 - 1.0/32       // what one completion leaves of the older ones
+	meterKeep      = 1 - 1.0/24       // what one completion leaves of the older ones
 	meterKeepLeast = 1 - 1.0/4        // at least four completions are remembered
 	meterHorizon   = 2.0              // seconds: a spell this long keeps 1/e of the older ones
 	meterForget    = 10 * time.Second // evidence of a rate lasts this long, or ten gaps
@@ -85,8 +88,9 @@ func (m *Meter) known(now time.Time) bool {
 	return now.Sub(m.fed) <= max(meterForget, gaps)
 }
 
-// Done records that a piece of work of the given level held its slot for so long.
-func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, o Outcome) {
+// Done records that a piece of work of the given level held its slot for so long,
+// and how much work was in flight, itself included, when it got it.
+func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, crowd int, o Outcome) {
 	if o != Served && o != TimedOut {
 		return
 	}
@@ -94,7 +98,7 @@ func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, o Outc
 	if v.seen > 0 && v.old(now) {
 		*v = service{trying: v.trying}
 	}
-	v.add(held)
+	v.add(held, crowd)
 	v.fed = now
 }
 
@@ -106,20 +110,20 @@ func (m *Meter) Service(now time.Time, l priority.Level) (time.Duration, bool) {
 }
 
 // Needs returns how much time work of this level must have left to be worth
-// starting: its median service time, or zero without evidence or while the median
-// has proved wrong.
-func (m *Meter) Needs(now time.Time, l priority.Level) time.Duration {
+// starting with so much in flight, itself included: its median service time, or
+// zero without evidence or while the median has proved wrong.
+func (m *Meter) Needs(now time.Time, l priority.Level, crowd int) time.Duration {
 	if v := &m.level[l.Index()]; v.trusted() && v.known(now) {
-		return v.median
+		return v.among(crowd)
 	}
 	return 0
 }
 
 // Doubtful reports whether the median calls work with this much time left
 // hopeless, trusted or not. When such work is let in, its end belongs in Tried.
-func (m *Meter) Doubtful(now time.Time, l priority.Level, remaining time.Duration) bool {
+func (m *Meter) Doubtful(now time.Time, l priority.Level, crowd int, remaining time.Duration) bool {
 	v := &m.level[l.Index()]
-	return remaining <= v.median && v.known(now)
+	return remaining <= v.among(crowd) && v.known(now)
 }
 
 // Try reports whether doubtful work of this level may be let in now to put the
@@ -173,6 +177,7 @@ type service struct {
 	seen   int
 	fed    time.Time
 	median time.Duration
+	crowd  float64 // mean number in flight when they were let in
 	trying int     // doubtful requests in flight or waiting
 	wrong  float64 // share of the tried that the median was wrong about
 }
@@ -186,7 +191,16 @@ func (v *service) old(now time.Time) bool {
 	return now.Sub(v.fed) > max(meterForget, 4*v.median)
 }
 
-func (v *service) add(d time.Duration) {
+// among returns the median, scaled down to a smaller crowd.
+func (v *service) among(crowd int) time.Duration {
+	if c := float64(crowd); c < v.crowd {
+		return max(v.sorted[0], time.Duration(float64(v.median)*c/v.crowd))
+	}
+	return v.median
+}
+
+func (v *service) add(d time.Duration, crowd int) {
+	v.crowd += (float64(crowd) - v.crowd) / float64(min(v.n+1, serviceWindow/2))
 	i := v.n
 	if v.n < serviceWindow {
 		v.n++

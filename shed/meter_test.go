@@ -70,7 +70,7 @@ func TestMeterHasNoEvidenceAtFirstAndForgetsIt(t *testing.T) {
 	feed := func() {
 		now = now.Add(10 * time.Millisecond)
 		m.Freed(now, 10*time.Millisecond)
-		m.Done(now, priority.Normal, 50*time.Millisecond, shed.Served)
+		m.Done(now, priority.Normal, 50*time.Millisecond, 1, shed.Served)
 	}
 	check("at first", now, false)
 	for range 3 {
@@ -92,10 +92,10 @@ func TestMeterReadsMediansPerLevelAndOnlyOfWorkThatTellsSomething(t *testing.T) 
 	now := meterStart
 	for range 200 {
 		now = now.Add(time.Millisecond)
-		m.Done(now, priority.Batch, time.Duration(4000+r.IntN(2000))*time.Millisecond, shed.Served)
-		m.Done(now, priority.Critical, time.Duration(8+r.IntN(5))*time.Millisecond, shed.TimedOut)
-		m.Done(now, priority.Critical, 0, shed.Failed)
-		m.Done(now, priority.Critical, time.Hour, shed.Ignored)
+		m.Done(now, priority.Batch, time.Duration(4000+r.IntN(2000))*time.Millisecond, 1, shed.Served)
+		m.Done(now, priority.Critical, time.Duration(8+r.IntN(5))*time.Millisecond, 1, shed.TimedOut)
+		m.Done(now, priority.Critical, 0, 1, shed.Failed)
+		m.Done(now, priority.Critical, time.Hour, 1, shed.Ignored)
 	}
 	if d, _ := m.Service(now, priority.Batch); d < 4500*time.Millisecond || d > 5500*time.Millisecond {
 		t.Errorf("batch: %v", d)
@@ -114,7 +114,7 @@ func FuzzMeterMedian(f *testing.F) {
 	f.Fuzz(func(t *testing.T, values []byte) {
 		var m shed.Meter
 		for i, v := range values {
-			m.Done(meterStart, priority.Normal, time.Duration(v), shed.Served)
+			m.Done(meterStart, priority.Normal, time.Duration(v), 1, shed.Served)
 			last := values[max(0, i-14) : i+1]
 			got, _ := m.Service(meterStart, priority.Normal)
 			below, notAbove := 0, 0
@@ -137,9 +137,9 @@ func TestAMedianThatProvesWrongIsNotUsed(t *testing.T) {
 	var m shed.Meter
 	now := meterStart
 	for range 20 {
-		m.Done(now, priority.Normal, 5*time.Second, shed.Served)
+		m.Done(now, priority.Normal, 5*time.Second, 1, shed.Served)
 	}
-	if !m.Doubtful(now, priority.Normal, time.Second) || m.Needs(now, priority.Normal) != 5*time.Second {
+	if !m.Doubtful(now, priority.Normal, 1, time.Second) || m.Needs(now, priority.Normal, 1) != 5*time.Second {
 		t.Fatal("the median says nothing")
 	}
 	for i := range 3 {
@@ -151,7 +151,7 @@ func TestAMedianThatProvesWrongIsNotUsed(t *testing.T) {
 		}
 		m.Tried(priority.Normal, true)
 	}
-	if m.Needs(now, priority.Normal) != 0 {
+	if m.Needs(now, priority.Normal, 1) != 0 {
 		t.Fatal("three of three in time, and the median is still believed")
 	}
 	if !m.Try(priority.Normal) || !m.Try(priority.Normal) {
@@ -159,7 +159,7 @@ func TestAMedianThatProvesWrongIsNotUsed(t *testing.T) {
 	}
 	m.Tried(priority.Normal, false)
 	m.Untried(priority.Normal)
-	if m.Needs(now, priority.Normal) == 0 {
+	if m.Needs(now, priority.Normal, 1) == 0 {
 		t.Fatal("a failure, and the median is still not believed")
 	}
 }

@@ -32,6 +32,12 @@ func (b *brake) end(t time.Duration) {
 	b.count++
 }
 
+// silent reports whether nothing has ended for as long as eight ends take at the
+// given rate: by chance, that is one case in 3000.
+func (b *brake) silent(t time.Duration, rate float64) bool {
+	return b.n > 0 && (t-b.ended[(b.next-1+brakeMemory)%brakeMemory]).Seconds()*rate > 8
+}
+
 // check applies the brake, or lets it go, and reports whether it did either.
 func (b *brake) check(t time.Duration, inFlight, limit int, budget time.Duration) bool {
 	if b.on {

@@ -11,11 +11,13 @@ const (
 
 // throughput is the law behind [Throughput].
 type throughput struct {
-	origin time.Time
-	win    window
-	climb  climb
-	brake  brake
-	limit  int // in force: the climb's, or less while the brake is on
+	origin  time.Time
+	changed time.Duration // when the limit last moved
+	win     window
+	climb   climb
+	brake   brake
+	armed   bool // the brake may go on: not again before a window without it
+	limit   int  // in force: the climb's, or less while the brake is on
 }
 
 func newThroughput(b bounds, promise time.Duration) *throughput {
@@ -40,7 +42,7 @@ func (l *throughput) Done(now time.Time, load Load, s Sample) Step {
 	if s.Outcome == Served || s.Outcome == TimedOut {
 		l.brake.end(t)
 		if t > l.win.open {
-			l.win.count(now, s)
+			l.win.count(now, s, s.Admitted.Sub(l.origin) >= l.changed)
 		}
 	}
 	return l.decide(t)
@@ -61,7 +63,7 @@ func (l *throughput) decide(t time.Duration) Step {
 	before, cause := l.limit, CauseNone
 	if l.closes(t - l.win.open) {
 		cause = l.close(t)
-	} else if l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
+	} else if l.armed && l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
 		l.climb.trial = trial{}
 		l.win.restart(t)
 	}
@@ -72,6 +74,7 @@ func (l *throughput) decide(t time.Duration) Step {
 	if l.limit == before {
 		return Step{}
 	}
+	l.changed = t
 	if cause == CauseNone {
 		cause = CauseUndo
 		if l.limit < before {
@@ -100,9 +103,11 @@ func (l *throughput) close(t time.Duration) Cause {
 	before := l.climb.limit
 	r := l.win.read()
 	r.braked, l.brake.on = l.brake.on, false
+	l.armed = !r.braked
+	r.stalled = l.brake.silent(t, r.ends)
 	cause := l.climb.step(t, r)
 	l.win.restart(t)
-	if l.climb.limit != before {
+	if l.climb.trial.kind != CauseNone || 10*l.climb.limit < 9*before {
 		l.win.open = t + min(l.climb.latency, longWindow)
 	}
 	return cause

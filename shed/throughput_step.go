@@ -15,6 +15,7 @@ type climb struct {
 	low      time.Duration // lowest latency, raised where less concurrency proved no faster
 	service  time.Duration // latency below which nothing queues in this overload; 0: not known
 	flow     float64       // ended per second, lately
+	since    time.Duration // when that was last found
 	capacity float64       // served per second in this overload; 0: not known
 	budget   time.Duration // how long work may be in flight; 0: no deadline is known
 	previous reading
@@ -43,12 +44,14 @@ const (
 	binds      = 0.3  // share of a window that makes the limit what holds work back
 	worthwhile = 0.5  // elasticity above which concurrency buys throughput
 	tolerance  = 0.05 // change of throughput that is no change
-	headroom   = 1.15 // slots held over those that the capacity needs
+	headroom   = 1.05 // slots held over those that the capacity needs
+	tolerated  = 1.1  // slots held over those that end within their budget, without a cut
 	safety     = 1.5  // of a deadline over the latency that may use it up
 	newRegime  = 0.25 // change of throughput, as a logarithm, that voids what is known
 	memory     = 60   // samples that a mean goes back
 	shortWait  = time.Second
 	longWait   = 8 * time.Second
+	stale      = 20 * time.Second
 
 	leastSamples = 20
 )
@@ -63,7 +66,7 @@ func newClimb(b bounds, promise time.Duration) climb {
 func (c *climb) forget() {
 	c.capacity, c.service, c.trial = 0, 0, trial{}
 	c.more = pace{first: math.Ln2, least: 0.22, stride: math.Ln2, wait: shortWait}
-	c.less = pace{first: 0.36, least: 0.16, stride: 0.36, wait: shortWait}
+	c.less = pace{first: 0.36, least: 0.16, stride: 0.2, wait: shortWait}
 }
 
 // step takes the reading of one window that closed at t, and moves the limit or
@@ -78,10 +81,13 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 	}
 	c.observe(r)
 	switch {
-	case c.trial.kind == CauseLatency && c.costly(r):
-		return c.undoCut(r)
-	case r.braked || r.inFlight > headroom*c.most():
+	case c.trial.kind == CauseLatency && !r.braked:
+		return c.judgeCut(t, r)
+	case r.braked || r.inFlight > tolerated*c.most():
 		return c.cut(r)
+	case r.stalled:
+		c.trial = trial{}
+		return CauseNone
 	case r.binding < binds:
 		return c.relax()
 	case c.trial.kind == CauseGrow:
@@ -90,8 +96,8 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 		return c.judgeLess(t, r)
 	}
 	c.learn(r)
-	if knee := min(c.knee(), c.within()); c.service > 0 && knee > c.limit {
-		return c.move(knee, CauseGrow)
+	if room := c.room(); room > c.limit {
+		return c.move(room, CauseGrow)
 	}
 	return c.try(t, r)
 }
@@ -99,7 +105,7 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 // observe takes what a window says whatever the limit does.
 func (c *climb) observe(r reading) {
 	c.flow, _ = blend(c.flow, r.ends, r.ended())
-	if p := c.previous; r.inFlight < 0.8*p.inFlight && float64(r.latency) > 0.9*float64(p.latency) {
+	if p := c.previous; r.braked && r.inFlight < 0.8*p.inFlight && float64(r.latency) > 0.9*float64(p.latency) {
 		// Less concurrency was no faster: nothing queued.
 		c.low, c.service = max(c.low, r.latency), r.latency
 	}
@@ -130,12 +136,12 @@ func (c *climb) allowance(r reading) time.Duration {
 	if r.allowed == 0 {
 		return 0
 	}
-	return max(time.Duration(float64(r.allowed)/safety), time.Duration(headroom*float64(c.low)))
+	return max(time.Duration(float64(r.allowed)/safety), c.low)
 }
 
 // brakeAt is the latency at which the brake goes on.
 func (c *climb) brakeAt() time.Duration {
-	return max(c.budget*3/4, c.low*3/2)
+	return max(c.budget, c.low*3/2)
 }
 
 // most is Little's law: what can be in flight and still end within its budget.
@@ -152,7 +158,10 @@ func (c *climb) within() int { return int(min(math.Ceil(c.most()), float64(c.max
 // cut brings the limit down to what can end within the budget. A large cut is put
 // to the test; a small one only follows what is known.
 func (c *climb) cut(r reading) Cause {
-	limit := min(c.within(), c.limit)
+	limit := min(c.within()*7/8, c.limit)
+	if c.low > 0 {
+		limit = min(max(limit, int(math.Ceil(1.1*c.flow*c.low.Seconds()))), c.limit)
+	}
 	if 4*limit < 3*c.limit {
 		c.forget()
 		c.trial = trial{CauseLatency, c.limit, r}
@@ -162,27 +171,43 @@ func (c *climb) cut(r reading) Cause {
 	return c.move(limit, CauseLatency)
 }
 
-// costly reports whether a cut took throughput with it.
-func (c *climb) costly(r reading) bool {
-	return elasticity(c.trial.base.inFlight, c.trial.base.ends, r.inFlight, r.ends) > worthwhile
-}
-
-// undoCut ends a cut that took throughput with it: nothing queued, so work simply
-// takes this long, and what the budget then allows is looked for from here.
-func (c *climb) undoCut(r reading) Cause {
-	c.forget()
-	c.low, c.capacity = max(c.low, r.latency), r.rate
-	c.budget = c.allowance(r)
-	if c.tryMore(r) == CauseNone {
+// judgeCut ends a cut: what it took from the throughput, it took too much. When
+// that is most of the cut, nothing queues any more and work simply takes this long.
+func (c *climb) judgeCut(t time.Duration, r reading) Cause {
+	base := c.trial.base
+	c.trial = trial{}
+	lost := math.Log(base.ends / r.ends)
+	if c.capacity == 0 {
+		c.capacity = r.rate
+	}
+	if lost <= tolerance {
 		return CauseNone
 	}
-	return CauseUndo
+	c.unqueued(t, r.latency, elasticity(base.inFlight, base.ends, r.inFlight, r.ends) > worthwhile)
+	c.budget = c.allowance(r)
+	needed := int(math.Round(headroom * r.inFlight * math.Exp(lost)))
+	within := int(math.Ceil(base.ends * c.budget.Seconds()))
+	return c.move(max(min(needed, within), c.limit), CauseUndo)
+}
+
+// room is where the limit may go without a trial, because nothing queues.
+func (c *climb) room() int {
+	if c.service == 0 {
+		return 0
+	}
+	switch {
+	case !c.queues(1):
+		return c.clamp(max(c.knee(), c.limit+1+c.limit/8))
+	case !c.queues(1.05):
+		return c.clamp(max(c.knee(), c.limit+1))
+	}
+	return min(c.knee(), c.within())
 }
 
 // knee is what the capacity needs when nothing queues, with some headroom; 0 when
 // that is not known.
 func (c *climb) knee() int {
-	return c.clamp(int(math.Ceil(headroom * c.capacity * c.service.Seconds())))
+	return c.clamp(int(math.Round(headroom * c.capacity * c.service.Seconds())))
 }
 
 // learn keeps the capacity as the mean of what was measured lately. When it has
@@ -214,7 +239,7 @@ func chance(n int) float64 { return 0.35 / math.Sqrt(float64(max(n, 1))) }
 // try starts the next trial that is due.
 func (c *climb) try(t time.Duration, r reading) Cause {
 	more := t >= c.more.after && c.limit < c.max
-	less := t >= c.less.after && c.limit > c.min && !c.tight(r)
+	less := t >= c.less.after && c.limit > c.min && (c.queues(1.25) || t-c.since > stale)
 	if more && (r.latency <= c.promise || !less) {
 		if cause := c.tryMore(r); cause != CauseNone {
 			return cause
@@ -226,17 +251,19 @@ func (c *climb) try(t time.Duration, r reading) Cause {
 	return CauseNone
 }
 
-// tight reports whether hardly anything queues: less would not be faster.
-func (c *climb) tight(r reading) bool {
-	return c.service > 0 && r.latency.Seconds() < 1.25*c.service.Seconds()
+// queues reports whether latency is more than the given multiple of what work takes
+// when nothing queues, as far as that is known.
+func (c *climb) queues(multiple float64) bool {
+	return c.service == 0 || float64(c.latency) > multiple*float64(c.service)
 }
 
 func (c *climb) tryMore(r reading) Cause {
 	limit := int(math.Ceil(float64(c.limit) * math.Exp(c.more.stride)))
-	if most := c.within(); c.tight(r) {
-		limit = min(limit, max(most, c.limit*3/2))
-	} else {
+	most := c.within()
+	if c.queues(1.05) {
 		limit = min(limit, most)
+	} else { // the flow is what it is because there is so little in flight
+		limit = min(limit, max(most, c.limit*9/8+1))
 	}
 	if limit <= c.limit {
 		return CauseNone
@@ -247,22 +274,23 @@ func (c *climb) tryMore(r reading) Cause {
 
 func (c *climb) tryLess(r reading) Cause {
 	c.trial = trial{CauseSaturated, c.limit, r}
-	return c.move(int(float64(c.limit)*math.Exp(-c.less.stride)), CauseSaturated)
+	return c.move(min(int(math.Ceil(float64(c.limit)*math.Exp(-c.less.stride))), c.limit-1), CauseSaturated)
 }
 
 // judgeMore ends a trial upwards: keep it when it bought throughput.
 func (c *climb) judgeMore(t time.Duration, r reading) Cause {
 	tr := c.trial
 	c.trial = trial{}
-	if elasticity(tr.base.inFlight, c.capacity, r.inFlight, r.rate) >= worthwhile {
-		c.capacity, c.service = r.rate, tr.base.latency // nothing queued before
+	if e := elasticity(tr.base.inFlight, c.capacity, r.inFlight, r.rate); e >= worthwhile {
+		c.capacity = r.rate
+		c.unqueued(t, tr.base.latency, e > 0.8)
 		c.more.succeed()
 		return c.try(t, r)
 	}
 	c.more.fail(t, r.latency)
 	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
 	c.limit = max(tr.from, min(c.knee(), c.limit))
-	if t >= c.less.after && c.limit > c.min && !c.tight(tr.base) {
+	if t >= c.less.after && c.limit > c.min && c.queues(1.25) {
 		return c.tryLess(tr.base)
 	}
 	return CauseSaturated
@@ -271,13 +299,14 @@ func (c *climb) judgeMore(t time.Duration, r reading) Cause {
 // judgeLess ends a trial downwards: keep it unless it cost throughput. If it did,
 // nothing queued, and Little's law gives the limit that the capacity needs.
 func (c *climb) judgeLess(t time.Duration, r reading) Cause {
+	tr := c.trial
 	c.trial = trial{}
 	change := math.Log(r.rate / c.capacity)
 	if change < -tolerance {
 		c.less.fail(t, r.latency)
-		c.service, c.low = r.latency, max(c.low, r.latency)
-		c.budget = c.allowance(r)
-		return c.move(min(max(c.knee(), c.limit+1), 2*c.limit), CauseUndo)
+		needed := int(math.Round(headroom * r.inFlight * math.Exp(-change)))
+		c.unqueued(t, r.latency, elasticity(tr.base.inFlight, c.capacity, r.inFlight, r.rate) > worthwhile)
+		return c.move(min(max(needed, c.limit+1), tr.from), CauseUndo)
 	}
 	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
 	c.less.succeed()
@@ -286,6 +315,16 @@ func (c *climb) judgeLess(t time.Duration, r reading) Cause {
 		cause = CauseThrash
 	}
 	return cause
+}
+
+// unqueued takes a latency at which nothing queued. Without certainty it only
+// lowers what was known, so that chance cannot raise it step by step.
+func (c *climb) unqueued(t, latency time.Duration, certain bool) {
+	if !certain && c.service > 0 && latency > c.service {
+		return
+	}
+	c.service, c.since = latency, t
+	c.low = max(c.low, latency)
 }
 
 func (p *pace) succeed() {
@@ -322,7 +361,7 @@ func (c *climb) tells(n int, rate float64) bool {
 		return change < -tolerance-2*chance(n)
 	}
 	threshold := worthwhile * math.Log(float64(c.limit)/c.trial.base.inFlight)
-	return math.Abs(change-threshold) > 2*chance(n)
+	return change < threshold-2*chance(n) || change > threshold+3*chance(n)
 }
 
 // elasticity is the share of a change of concurrency, from n to m, that came back

@@ -12,7 +12,8 @@ type window struct {
 	bound    time.Duration // how long the limit was what held work back
 	served   int
 	timedOut int
-	took     time.Duration // Σ of the time that work held its slot
+	fresh    int           // of both, admitted since the limit last moved
+	took     time.Duration // Σ of the time that those held their slots
 	allowed  time.Duration // Σ of the time admitted work had until its deadline
 	allowedN int
 }
@@ -23,12 +24,14 @@ type reading struct {
 	inFlight float64       // time average
 	rate     float64       // served per second
 	ends     float64       // served and timed out per second
-	latency  time.Duration // mean time in flight of what ended; 0: nothing did
+	latency  time.Duration // mean of the fresh, or by Little's law; 0: nothing ended
 	binding  float64       // share of the window in which the limit held work back
 	allowed  time.Duration // mean time until the deadline at admission; 0: no deadlines
 	served   int
 	timedOut int
+	fresh    int  // of those, admitted since the limit last moved
 	braked   bool // the limit was held down in the meantime
+	stalled  bool // at its end nothing had ended for far too long at this rate
 }
 
 // advance moves the window to t under the load that was in force.
@@ -44,7 +47,7 @@ func (w *window) advance(t time.Duration, limit int) {
 }
 
 // count adds a piece of work that finished at now.
-func (w *window) count(now time.Time, s Sample) {
+func (w *window) count(now time.Time, s Sample, fresh bool) {
 	switch s.Outcome {
 	case Served:
 		w.served++
@@ -53,7 +56,10 @@ func (w *window) count(now time.Time, s Sample) {
 	default:
 		return
 	}
-	w.took += max(now.Sub(s.Admitted), 0)
+	if fresh {
+		w.fresh++
+		w.took += max(now.Sub(s.Admitted), 0)
+	}
 	if !s.Deadline.IsZero() && s.Deadline.After(s.Admitted) {
 		w.allowed += s.Deadline.Sub(s.Admitted)
 		w.allowedN++
@@ -79,9 +85,14 @@ func (w *window) read() reading {
 		binding:  float64(w.bound) / float64(length),
 		served:   w.served,
 		timedOut: w.timedOut,
+		fresh:    w.fresh,
 	}
-	if n := r.ended(); n > 0 {
-		r.latency = w.took / time.Duration(n)
+	switch {
+	case r.ended() == 0:
+	case 5*w.fresh >= 4*r.ended():
+		r.latency = w.took / time.Duration(w.fresh)
+	default: // the slow ones of the fresh have not ended yet
+		r.latency = time.Duration(r.inFlight / r.ends * float64(time.Second))
 	}
 	if w.allowedN > 0 {
 		r.allowed = w.allowed / time.Duration(w.allowedN)
