@@ -51,11 +51,11 @@ type Options struct {
 	// Limit says how the number of slots of the unnamed pool is found. Nil:
 	// shed.Throughput{}.
 	Limit shed.Limit
-	// MaxWait is the longest stay in the unnamed pool's queue. Zero: 250 ms;
-	// NoWait: no queue.
+	// MaxWait is the longest stay in the unnamed pool's queue. Zero: 1 s, which
+	// a deadline may shorten; NoWait: no queue.
 	MaxWait time.Duration
 	// Bound is the most requests that wait in the unnamed pool. Zero: twice the
-	// limit in force, at least 64.
+	// limit in force, at least 2048; what binds first is the predicted wait.
 	Bound int
 	// Bytes bounds the announced bodies of the unnamed pool's waiters. Zero: off,
 	// since the bodies of waiting requests stay unread.

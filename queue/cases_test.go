@@ -67,7 +67,7 @@ func TestCase_QU10(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), Bound: 10})
 			hold(t, s, 1, queue.Ticket{})
 			a := <-acquire(t.Context(), s, queue.Ticket{})
-			if !errors.Is(a.err, shed.WaitedTooLong) || a.after != 250*time.Millisecond {
+			if !errors.Is(a.err, shed.WaitedTooLong) || a.after != queue.DefaultMaxWait {
 				t.Fatalf("got %v after %v", a.err, a.after)
 			}
 		})

@@ -15,10 +15,11 @@ import (
 type Config struct {
 	// Limit is the law that finds the number of slots. Nil: shed.Throughput{}.
 	Limit shed.Limit
-	// MaxWait is the longest stay in the queue. Zero: 250 ms. NoWait: nobody waits.
+	// MaxWait is the longest stay in the queue. Zero: 1 s, which a deadline may shorten. NoWait: nobody waits.
 	// Other negatives are an error.
 	MaxWait time.Duration
-	// Bound is how many may wait. Zero: twice the limit in force, at least 64.
+	// Bound is how many may wait. Zero: twice the limit in force, at
+	// least 2048; what binds first is the predicted wait.
 	// Negative: an error.
 	Bound int
 	// Bytes bounds the announced body bytes of those who wait. Zero: no bound.
@@ -38,10 +39,10 @@ type Config struct {
 }
 
 // DefaultMaxWait is the longest stay in the queue when Config does not say.
-const DefaultMaxWait = 250 * time.Millisecond
+const DefaultMaxWait = time.Second
 
 const (
-	leastBound    = 64
+	leastBound    = 2048
 	unknownLength = 1 << 20 // bytes counted for a body that does not say
 	bytesPart     = 8       // one request brings this part of the byte bound at most
 )

@@ -11,7 +11,7 @@
 // (shed.Door decides, from these figures):
 //
 //   - There is a place: n is under the bound (by default twice the limit in force,
-//     at least 64), and the classes up to its own fill less than their share of it.
+//     at least 2048), and the classes up to its own fill less than their share of it.
 //     The share binds only while a higher class waits. Or somebody yields.
 //   - Its predicted wait w = (ahead + 1) / X [s] is at most its longest stay [s],
 //     where X [1/s] is the rate at which slots came free while all were taken.
@@ -19,7 +19,8 @@
 //     its level is taken off.
 //
 // Work whose deadline has passed, or leaves less than the median service time, gets
-// no slot even when one is free. Without evidence for X or the service time, neither
+// no slot even when one is free; the median is scaled down while fewer are in flight
+// than when it was taken. Without evidence for X or the service time, neither
 // refuses anybody; a median that would refuse is put to the test by one request at
 // a time, so that an old slow estimate cannot keep itself alive (see shed.Meter).
 //

@@ -13,8 +13,8 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 	left, need := shed.Forever, time.Duration(0)
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(m.now)
-		need = meter.Needs(m.now, w.Level)
-		if left > 0 && meter.Doubtful(m.now, w.Level, left) && meter.Try(w.Level) {
+		need = meter.Needs(m.now, w.Level, m.core.table.n+1)
+		if left > 0 && meter.Doubtful(m.now, w.Level, m.core.table.n+1, left) && meter.Try(w.Level) {
 			need = 0
 		}
 	}
@@ -182,7 +182,7 @@ func (m *model) sweep() (gone []*Waiter) {
 			stay = min(stay, w.MaxWait)
 		}
 		late := !w.Deadline.IsZero() && !w.Deadline.After(m.now)
-		tight := !w.Deadline.IsZero() && !w.probe && w.Deadline.Sub(m.now) <= m.core.meter.Needs(m.now, w.Level)
+		tight := !w.Deadline.IsZero() && !w.probe && w.Deadline.Sub(m.now) <= m.core.meter.Needs(m.now, w.Level, m.core.table.n+1)
 		switch {
 		case late, tight:
 			m.leaving[w] = shed.Hopeless

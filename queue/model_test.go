@@ -112,6 +112,9 @@ func (m *model) drain() {
 		m.t.Fatalf("%d should have left and did not", len(m.leaving))
 	}
 	for {
+		if m.core.table.n < m.core.limit { // with each slot taken the crowd has grown
+			m.sweep()
+		}
 		want := m.next()
 		got := m.core.Next(m.now)
 		if got != want {

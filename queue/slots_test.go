@@ -179,9 +179,9 @@ func TestAWaitEndsWithTheFirstOfDeadlineStayAndClient(t *testing.T) {
 		after   time.Duration
 		useless time.Duration
 	}{
-		"the queue's stay":              {want: shed.WaitedTooLong, after: 250 * time.Millisecond},
+		"the queue's stay":              {want: shed.WaitedTooLong, after: queue.DefaultMaxWait},
 		"the ticket's own stay":         {ticket: queue.Ticket{MaxWait: 30 * time.Millisecond}, want: shed.WaitedTooLong, after: 30 * time.Millisecond},
-		"never longer than the queue's": {ticket: queue.Ticket{MaxWait: time.Hour}, want: shed.WaitedTooLong, after: 250 * time.Millisecond},
+		"never longer than the queue's": {ticket: queue.Ticket{MaxWait: time.Hour}, want: shed.WaitedTooLong, after: queue.DefaultMaxWait},
 		"the deadline":                  {useless: 70 * time.Millisecond, want: shed.Hopeless, after: 70 * time.Millisecond},
 		"the context's deadline":        {ctx: 60 * time.Millisecond, want: shed.Hopeless, after: 60 * time.Millisecond},
 	} {

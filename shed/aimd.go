@@ -71,3 +71,7 @@ func moved(before, after int, cause Cause) Step {
 	}
 	return Step{Limit: after, Cause: cause}
 }
+
+// Resume starts from the number that another law of the kind had in force, as far
+// as the bounds allow.
+func (l *aimd) Resume(limit int) { l.limit = float64(l.clamp(limit)) }

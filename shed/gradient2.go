@@ -95,3 +95,7 @@ func gradient2Step(limit float64, inFlight int, short, long, tolerance float64) 
 	}
 	return limit + (next-limit)*gradient2Smoothing, cause
 }
+
+// Resume starts from the number that another law of the kind had in force, as far
+// as the bounds allow.
+func (l *gradient2) Resume(limit int) { l.limit = float64(l.clamp(limit)) }

@@ -112,3 +112,10 @@ func (l *throughput) close(t time.Duration) Cause {
 	}
 	return cause
 }
+
+// Resume starts from the number that another law of the kind had in force, as far
+// as the bounds allow.
+func (l *throughput) Resume(limit int) {
+	l.climb.limit = l.climb.clamp(limit)
+	l.limit = l.climb.limit
+}

@@ -78,3 +78,7 @@ func vegasStep(limit float64, inFlight int, latency, lowest time.Duration, dropp
 		return limit, CauseNone
 	}
 }
+
+// Resume starts from the number that another law of the kind had in force, as far
+// as the bounds allow.
+func (l *vegas) Resume(limit int) { l.limit = float64(l.clamp(limit)) }

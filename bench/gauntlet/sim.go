@@ -38,7 +38,7 @@ type visit struct {
 func Simulate(s *Scenario, limit shed.Limit, seed uint64) (*Record, error) {
 	epoch := time.Unix(1_700_000_000, 0)
 	law := &tap{config: limit, epoch: epoch}
-	core, err := queue.NewCore(queue.Config{Limit: law, MaxWait: time.Second, Bound: 2048})
+	core, err := queue.NewCore(queue.Config{Limit: law})
 	if err != nil {
 		return nil, err
 	}
