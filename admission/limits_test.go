@@ -229,3 +229,22 @@ func TestFieldsOfAnUpstreamDoNotAppearTwice(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestHeadersCostAtMostFourAllocations(t *testing.T) {
+	for name, l := range map[string]ratelimit.Limiter{
+		"one limit": ratelimit.PerKey(1e6, 1<<40),
+		"several":   ratelimit.All(ratelimit.PerKey(1e6, 1<<40), ratelimit.Global(1e6, 1<<40), ratelimit.PerKey(1e6, 1<<40, ratelimit.Name("third"))),
+	} {
+		per := func(set admission.Headers) float64 {
+			h := admission.MustNew(admission.Options{Rate: l, Headers: set}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			r, w := request("GET", "/"), httptest.NewRecorder()
+			return testing.AllocsPerRun(200, func() { h.ServeHTTP(w, r) })
+		}
+		bare := per(0)
+		for _, set := range []admission.Headers{admission.IETFDraft11, admission.XRateLimit, bothSets} {
+			if n := per(set) - bare; n > 4 {
+				t.Errorf("%s, set %d: %v allocations more than the %v without", name, set, n, bare)
+			}
+		}
+	}
+}
