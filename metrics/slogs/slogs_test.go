@@ -169,5 +169,5 @@ func ExampleNew() {
 	defer first.Release(shed.Served)
 	_, _ = gate.Admit(context.Background(), admission.Ticket{Level: priority.Batch})
 	// Output:
-	// level=WARN msg=shedding level=batch refused=1 reason=capacity limit=1 in_flight=1 waiting=0 bound=64 drain_rate=0 gate=edge
+	// level=WARN msg=shedding level=batch refused=1 reason=capacity limit=1 in_flight=1 waiting=0 bound=2048 drain_rate=0 gate=edge
 }
