@@ -39,7 +39,7 @@ func Run(scenarios []Scenario, entrants []Entrant, seeds []uint64) (Outcome, err
 			out.Records[s.ID][e.Name] = t.records[0]
 			for p, phase := range s.Phases {
 				var ref Result
-				if b := best[i][o[s.ID][phase.Name]]; b != nil {
+				if b := best[i][o.of(s)[phase.Name]]; b != nil {
 					ref = b.phases[p]
 				}
 				out.Rows = append(out.Rows, row(s, p, e, t.phases[p], ref, len(seeds)))

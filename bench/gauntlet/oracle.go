@@ -41,6 +41,9 @@ func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
 	found := oracle{}
 	for i := range scenarios {
 		s := &scenarios[i]
+		if s.Like != "" {
+			continue
+		}
 		best, err := search(s, seeds)
 		if err != nil {
 			return err
@@ -85,11 +88,19 @@ func better(a, b Result) bool {
 	return a.Late < b.Late-0.01
 }
 
-// oracleTrials returns the runs that give the oracle's figures, one for each
+// of returns the best limits of a scenario's phases.
+func (o oracle) of(s *Scenario) map[string]int {
+	if s.Like != "" {
+		return o[s.Like]
+	}
+	return o[s.ID]
+}
+
+// trials returns the runs that give the oracle's figures, one for each
 // different limit of a scenario.
 func (o oracle) trials(s *Scenario, seeds []uint64) map[int]*trial {
 	out := make(map[int]*trial)
-	for _, n := range o[s.ID] {
+	for _, n := range o.of(s) {
 		if out[n] == nil {
 			out[n] = &trial{scenario: s, limit: shed.Fixed(n), seeds: seeds}
 		}

@@ -18,6 +18,7 @@ type Scenario struct {
 	Backend  func() backend
 	Tenant   func(class int, u float64) string // nil: everybody is one tenant
 	Retry    Retry
+	Like     string // whose oracle limits it shares, being the same but longer
 }
 
 // Traffic is the arrival rate of each class until End.

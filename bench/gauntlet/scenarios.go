@@ -53,12 +53,18 @@ func Scenarios() []Scenario {
 		migration("G1", "a pool of 16 slows from 4 to 90 ms", 24*sec),
 		warm("G2", "the same after a long warm-up, 18 × overload", 90*ms, 20*sec),
 		deathSpiral(), thrashing(), pureDelay(), bimodal(), burst(),
-		warm("G8", "ten minutes of outage", 90*ms, 600*sec),
+		tenMinutes(),
 		shortDeadlines(), twoTenants(),
 		retries("G11a", "refused clients retry at once", Retry{Times: 3, Delay: 5 * ms, Jitter: 5 * ms}),
 		retries("G11b", "refused clients honour Retry-After", Retry{Times: 3, Obey: true}),
 		fewSamples(), hangs(),
 	}
+}
+
+func tenMinutes() Scenario {
+	s := warm("G8", "ten minutes of outage", 90*ms, 600*sec)
+	s.Like = "G2"
+	return s
 }
 
 func deathSpiral() Scenario {

@@ -1,0 +1,31 @@
+package shed_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+func ExampleGuard() {
+	backlog := 950
+	gauge, err := shed.Guard{Signals: []shed.Signal{
+		shed.Heap(),
+		shed.SchedulerLatency(),
+		shed.Depth(func() int { return backlog }, 900), // a queue.Queue's Len, say
+	}}.New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	now := time.Unix(1_000_000_000, 0)
+	fmt.Println(gauge.Lowest(now), gauge.Sheds(now, priority.Batch, "acme"), gauge.Sheds(now, priority.Critical, "acme"))
+
+	backlog = 100
+	now = now.Add(2 * time.Second)
+	fmt.Println(gauge.Lowest(now))
+	// Output:
+	// normal true false
+	// batch
+}
