@@ -9,9 +9,13 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/dashboard"
 	"github.com/headgate-go/headgate/examples/internal/demo"
+	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -20,7 +24,7 @@ import (
 // lookup stands for your key table.
 func lookup(_ context.Context, key string) (admission.Caller, bool) {
 	tenant, known := map[string]string{"acme-key": "acme", "globex-key": "globex"}[key]
-	return admission.Caller{Key: tenant, Plan: "demo", Verified: known}, known
+	return admission.Caller{Key: tenant, Alias: tenant, Plan: "demo", Verified: known}, known
 }
 
 func main() {
@@ -36,14 +40,17 @@ func main() {
 		Limit:    shed.Throughput{Max: 512},                           // slots in all, learned from the work
 		MaxWait:  250 * time.Millisecond,                              // longest stay in the fair queue
 		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // the client's, 5 s at most
+		Observer: metrics.New(prometheus.DefaultRegisterer),
 	})
 
 	r := chi.NewRouter()
+	r.Handle("/metrics", promhttp.Handler()) // outside the gate: never shed
 	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
 	r.With(gate.At(priority.Normal)).Get("/search", search)
 	r.With(gate.At(priority.Batch, admission.Cost(5))).Get("/export", export)
 	// quickstart: end
 
+	r.Mount("/headgate", dashboard.Handler(dashboard.Gate(gate))) // the live page, likewise
 	demo.Announce(*addr, gate)
 	if err := demo.Serve(*addr, r, gate); err != nil {
 		log.Fatal(err)

@@ -1,7 +1,10 @@
 package measure
 
 import (
+	"math"
 	"slices"
+
+	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/priority"
@@ -47,7 +50,7 @@ func emitPool(emit Emit, gate string, p admission.PoolStats) {
 
 func emitLimit(emit Emit, gate string, l admission.LimitStats) {
 	if l.Policy.Burst > 0 || l.Policy.Rate > 0 {
-		emit(RateInForce, float64(l.Policy.Rate), gate, l.Name)
+		emit(RateInForce, perSecond(l.Policy.Rate), gate, l.Name)
 		emit(RateBurst, float64(l.Policy.Burst), gate, l.Name)
 	}
 	emit(RateKeys, float64(l.Keys), gate, l.Name)
@@ -66,8 +69,8 @@ func emitStores(emit Emit, stores []ratelimit.StoreStats) {
 		seen = append(seen, s.Name)
 		emit(StoreDegraded, oneIf(s.Degraded), s.Name)
 		emit(StorePeers, float64(s.Peers), s.Name)
-		emit(StoreRate, float64(s.Rate), s.Name, "shared")
-		emit(StoreRate, float64(s.ShareRate), s.Name, "share")
+		emit(StoreRate, perSecond(s.Rate), s.Name, "shared")
+		emit(StoreRate, perSecond(s.ShareRate), s.Name, "share")
 		emit(StoreKeys, float64(s.Keys-s.AwayKeys), s.Name, "shared")
 		emit(StoreKeys, float64(s.AwayKeys), s.Name, "away")
 		for _, c := range s.Calls {
@@ -125,6 +128,14 @@ func addPool(p *admission.PoolStats, other admission.PoolStats) {
 	if p.Cause == shed.CauseNone {
 		p.Cause = other.Cause
 	}
+}
+
+// perSecond shows a rate without a limit as infinite.
+func perSecond(l rate.Limit) float64 {
+	if l >= rate.Inf {
+		return math.Inf(1)
+	}
+	return float64(l)
 }
 
 func oneIf(b bool) float64 {

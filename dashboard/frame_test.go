@@ -1,0 +1,139 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/dashboard"
+	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// data is the part of a frame that the tests look at.
+type data struct {
+	Title string
+	Gates []struct {
+		Name     string
+		Admitted [priority.Count]int
+		Refused  [priority.Count]int
+		Reasons  map[string][priority.Count]int
+		Pools    []struct {
+			Name            string
+			Limit, InFlight int
+			Waiting         [priority.Count]int
+			Waits           []int
+		}
+		Limits  []struct{ Name string }
+		Limited []struct {
+			Alias   string
+			Refused int
+		}
+	}
+	Calls []struct {
+		Operations []struct {
+			Service, Operation string
+			Rate               *float64
+		}
+		More int
+	}
+	Queues []struct {
+		Name    string
+		Waiting [priority.Count]int
+	}
+	Stores []struct {
+		Name     string
+		Degraded bool
+	}
+}
+
+func frame(t *testing.T, h http.Handler) (d data) {
+	t.Helper()
+	w := get(h, "/headgate/data.json")
+	if err := json.Unmarshal(w.Body.Bytes(), &d); err != nil || w.Code != 200 {
+		t.Fatalf("answer %d %q: %v", w.Code, w.Body, err)
+	}
+	return d
+}
+
+func TestAFrameShowsEverythingItIsGiven(t *testing.T) {
+	gate := admission.MustNew(admission.Options{
+		Name: "edge", Limit: shed.Fixed(1), MaxWait: admission.NoWait, Rate: fleet{ratelimit.PerKey(50, 100)},
+	})
+	held, err := gate.Admit(t.Context(), admission.Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release(shed.Served)
+	_, _ = gate.Admit(t.Context(), admission.Ticket{Level: priority.High})
+	q, err := queue.NewQueue(queue.WorkConfig[int]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Push(time.Now(), 1, queue.Ticket{Level: priority.Critical}); err != nil {
+		t.Fatal(err)
+	}
+	d := frame(t, dashboard.Handler(
+		dashboard.Gate(gate), dashboard.Queue("mail", q), dashboard.Store(fleet{}), dashboard.Outbound("billing", manyOperations{})))
+	g := d.Gates[0]
+	if g.Name != "edge" || g.Admitted != [4]int{0, 1, 0, 0} || g.Refused != [4]int{0, 0, 1, 0} || g.Reasons["capacity"] != g.Refused {
+		t.Errorf("gate %+v", g)
+	}
+	if len(g.Limits) != 2 || g.Limits[0].Name != "rate" || len(g.Pools[0].Waits) != queue.WaitBuckets {
+		t.Errorf("gate %+v", g)
+	}
+	if len(d.Stores) != 1 || !d.Stores[0].Degraded {
+		t.Errorf("stores %+v, want the fleet once", d.Stores)
+	}
+	if len(d.Queues) != 1 || d.Queues[0].Waiting != [4]int{0, 0, 0, 1} {
+		t.Errorf("queues %+v", d.Queues)
+	}
+	ops := d.Calls[0].Operations
+	if len(ops) != 12 || d.Calls[0].More != 28 || ops[0].Operation != "paused" || ops[0].Rate != nil {
+		t.Errorf("%d operations, %d more, the first %+v", len(ops), d.Calls[0].More, ops[0])
+	}
+}
+
+type fleet struct{ ratelimit.Limiter }
+
+func (fleet) StoreStats() ratelimit.StoreStats {
+	return ratelimit.StoreStats{Name: "fleet", State: "degraded", Degraded: true}
+}
+
+type manyOperations struct{}
+
+func (manyOperations) Stats() (s outbound.Stats) {
+	for range 40 {
+		s.Operations = append(s.Operations, outbound.OperationStats{Multiplier: 1, Attempts: 9, Rate: 1})
+	}
+	s.Operations[30].Key.ID, s.Operations[30].PauseLeft = "paused", time.Second
+	s.Operations[30].Rate = ratelimit.Unlimited.Policy(ratelimit.Key{}).Rate
+	return s
+}
+
+func TestFiguresAreReadOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &countingGate{}
+		h := dashboard.Handler(dashboard.Gate(c))
+		for range 100 {
+			get(h, "/data.json")
+		}
+		if c.read != 1 {
+			t.Errorf("read %d times for a hundred readers", c.read)
+		}
+		time.Sleep(time.Second)
+		if get(h, "/data.json"); c.read != 2 {
+			t.Errorf("read %d times a second later", c.read)
+		}
+	})
+}
+
+type countingGate struct{ read int }
+
+func (c *countingGate) Stats() admission.Stats { c.read++; return admission.Stats{} }

@@ -1,0 +1,167 @@
+package dashboard
+
+import (
+	"strings"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
+)
+
+func newGateFrame(s admission.Stats) gateFrame {
+	g := gateFrame{
+		Name: text(s.Name), Draining: s.Draining, Streams: s.Streams,
+		Exempt: s.Count(shed.Exempt),
+		Pools:  []poolFrame{}, Limits: []limitFrame{}, Limited: []limitedFrame{},
+	}
+	g.Refused, g.Reasons = refusals(s.Visits)
+	for l := range s.Visits {
+		g.Admitted[l] = s.Visits[l][shed.Admitted]
+		for _, n := range s.Shadowed[l] {
+			g.Shadowed[l] += n
+		}
+	}
+	for _, p := range s.Pools {
+		g.Pools = append(g.Pools, newPoolFrame(p))
+	}
+	for _, l := range s.Limits {
+		g.Limits = append(g.Limits, newLimitFrame(l))
+	}
+	for _, c := range s.Limited {
+		g.Limited = append(g.Limited, limitedFrame{text(c.Alias), c.Refused})
+	}
+	return g
+}
+
+func newPoolFrame(p admission.PoolStats) poolFrame {
+	f := poolFrame{
+		Name: text(p.Name), Limit: p.Limit, Least: p.Least, Most: p.Most, InFlight: p.InFlight,
+		Bound: p.Bound, Waiting: p.Waiting, Oldest: p.Oldest.Seconds(),
+		Drain: p.DrainRate, Service: p.Service.Seconds(), Cause: p.Cause.String(), Waits: p.Waits[:],
+	}
+	for _, n := range p.WaitingBytes {
+		f.Bytes += n
+	}
+	for c, n := range p.Moves {
+		if shed.Cause(c) != shed.CauseNone {
+			f.Moves += n
+		}
+	}
+	return f
+}
+
+func newLimitFrame(l admission.LimitStats) limitFrame {
+	f := limitFrame{Name: l.Name, Burst: l.Policy.Burst, Keys: l.Keys, Most: l.MaxKeys, Overflow: l.Overflow}
+	if l.Policy.Burst > 0 {
+		f.Rate = perSecond(l.Policy.Rate)
+	}
+	return f
+}
+
+type callFrame struct {
+	Name       string           `json:"name"`
+	Operations []operationFrame `json:"operations"` // those with most to say
+	More       int              `json:"more"`       // left out
+}
+
+type operationFrame struct {
+	Service    string   `json:"service"`
+	Operation  string   `json:"operation"`
+	Rate       *float64 `json:"rate"` // in force, per second; null: unlimited
+	Multiplier float64  `json:"multiplier"`
+	Pause      float64  `json:"pause"` // seconds left
+	Waiting    int      `json:"waiting"`
+	InFlight   int      `json:"inFlight"`
+	Budget     float64  `json:"budget"` // retries left
+	Attempts   uint64   `json:"attempts"`
+	Retries    uint64   `json:"retries"`
+	Throttled  uint64   `json:"throttled"`
+	Failed     uint64   `json:"failed"`
+	NotSent    uint64   `json:"notSent"`
+}
+
+// operationsShown bounds a transport's part of a frame.
+const operationsShown = 12
+
+func newCallFrame(name string, s outbound.Stats) callFrame {
+	f := callFrame{Name: text(name), Operations: []operationFrame{}}
+	for _, o := range s.Operations {
+		f.Operations = append(f.Operations, newOperationFrame(o))
+	}
+	f.More = max(0, len(f.Operations)-operationsShown)
+	f.Operations = topBy(f.Operations, operationsShown, func(o operationFrame) float64 {
+		return o.Pause*1e9 + (1-o.Multiplier)*1e9 + float64(o.Waiting)*1e3 + float64(o.Attempts)
+	})
+	return f
+}
+
+func newOperationFrame(o outbound.OperationStats) operationFrame {
+	f := operationFrame{
+		Service: text(o.Key.Space), Operation: text(o.Key.ID), Rate: perSecond(o.Rate),
+		Multiplier: o.Multiplier, Pause: max(o.PauseLeft.Seconds(), 0), Waiting: o.Waiting, InFlight: o.InFlight,
+		Budget: o.RetryLeft, Attempts: o.Attempts, Retries: o.Retries,
+		Throttled: o.Ended[outbound.Throttled] + o.Ended[outbound.Overloaded] + o.Ended[outbound.QuotaExhausted],
+		Failed:    o.Ended[outbound.Transient],
+	}
+	for _, n := range o.Refused {
+		f.NotSent += n
+	}
+	return f
+}
+
+type workFrame struct {
+	Name    string              `json:"name"`
+	Waiting [priority.Count]int `json:"waiting"`
+	Oldest  float64             `json:"oldest"` // seconds
+	Dropped uint64              `json:"dropped"`
+}
+
+type storeFrame struct {
+	Name     string   `json:"name"`
+	State    string   `json:"state"`
+	Why      string   `json:"why"`
+	Since    float64  `json:"since"` // seconds
+	Degraded bool     `json:"degraded"`
+	Peers    int      `json:"peers"`
+	Rate     *float64 `json:"rate"`
+	Share    *float64 `json:"share"`
+	Keys     int      `json:"keys"`
+	AwayKeys int      `json:"awayKeys"`
+	Calls    uint64   `json:"calls"`
+	Failed   uint64   `json:"failed"`
+}
+
+// addStores adds those that are not there yet: limiters of one name share one
+// ceiling, and one may serve several gates.
+func (f *frame) addStores(stores ...ratelimit.StoreStats) {
+next:
+	for _, s := range stores {
+		for _, known := range f.Stores {
+			if known.Name == text(s.Name) {
+				continue next
+			}
+		}
+		store := storeFrame{
+			Name: text(s.Name), State: s.State, Why: s.Why, Since: s.Since.Seconds(), Degraded: s.Degraded,
+			Peers: s.Peers, Rate: perSecond(s.Rate), Share: perSecond(s.ShareRate),
+			Keys: s.Keys, AwayKeys: s.AwayKeys,
+		}
+		for _, c := range s.Calls {
+			store.Calls += c.Count
+			if c.Result != "ok" {
+				store.Failed += c.Count
+			}
+		}
+		f.Stores = append(f.Stores, store)
+	}
+}
+
+// textMost bounds a name on the page, in bytes.
+const textMost = 96
+
+// text cuts a name to what a page can show.
+func text(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), textMost)], "\uFFFD")
+}

@@ -1,0 +1,61 @@
+// The page: takes frames from the feed, keeps their history, and shows both.
+
+import { h } from "./dom.js";
+import { listen } from "./feed.js";
+import { gateView } from "./gate.js";
+import { History } from "./history.js";
+import { othersView } from "./others.js";
+import { verdict } from "./verdict.js";
+
+const main = document.getElementById("main");
+const status = document.getElementById("status");
+const footer = document.getElementById("footer");
+
+const history = new History();
+const views = new Map();
+const sentence = h("section", { class: "verdict", role: "status" });
+const others = othersView();
+let frames = 0;
+
+// A hidden page keeps the history and draws it when it is seen again.
+const feed = listen((frame) => {
+  history.add(frame);
+  frames++;
+  if (!document.hidden) show(frame);
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && history.frame) show(history.frame);
+});
+setInterval(showState, 500);
+
+function show(frame) {
+  document.title = frame.title;
+  document.getElementById("title").textContent = frame.title;
+  const judged = verdict(frame, history);
+  sentence.className = "verdict " + judged.tone;
+  sentence.replaceChildren(judged.text, judged.more ? h("span", null, judged.more) : "");
+  if (sentence.parentNode !== main) main.replaceChildren(sentence);
+  for (const gate of frame.gates) {
+    if (!views.has(gate.name)) {
+      views.set(gate.name, gateView(gate.name, frame.gates.length > 1));
+      main.append(views.get(gate.name).box);
+    }
+    views.get(gate.name).set(gate, history.of(gate.name));
+  }
+  if (main.lastChild !== others.box) main.append(others.box);
+  others.set(frame);
+  const since = new Date(frame.process / 1000);
+  footer.textContent = `Counting since ${since.toLocaleString()}. Charts show the last two minutes.`;
+  main.dataset.frames = frames;
+  showState();
+}
+
+function showState() {
+  const state = feed.state();
+  const texts = { live: "live", poll: "polling", wait: "connecting", lost: "no answer" };
+  if (status.dataset.state !== state) {
+    status.dataset.state = state;
+    status.lastElementChild.textContent = texts[state];
+    main.className = state === "lost" ? "lost" : "";
+  }
+}

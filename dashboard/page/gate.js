@@ -1,0 +1,153 @@
+// A gate's part of the page.
+
+import * as charts from "./charts.js";
+import { card, h, legend, rows, table, tile } from "./dom.js";
+import { mean } from "./history.js";
+import { CAUSES, LEVELS, OWN, REASONS, duration, number, sum } from "./words.js";
+
+const RECENT = 5; // seconds that numbers are averaged over
+
+export function gateView(name, several) {
+  const tiles = {
+    served: tile("Served", "served"),
+    refused: tile("Refused", "refused"),
+    flight: tile("In flight", "in-flight"),
+    waiting: tile("Waiting", "waiting"),
+    oldest: tile("Oldest waits", "oldest"),
+    drain: tile("Drains", "drain"),
+  };
+  const traffic = card("", "Served above the line, refused below it");
+  const drawTraffic = charts.mirror(traffic.box);
+  const served = legend(LEVELS);
+  traffic.box.append(served.box);
+
+  const pools = h("div");
+  const views = new Map();
+  const why = listCard("half", "Why it was refused");
+  const who = listCard("half", "Over limits of their own");
+  const limits = card("", "Limits in force");
+  const limitsTable = h("div");
+  limits.box.append(limitsTable);
+
+  const box = h("article", { "data-gate": name },
+    several ? h("h2", null, name) : null,
+    h("div", { class: "grid" }, ...Object.values(tiles).map((t) => t.box), traffic.box),
+    pools,
+    h("div", { class: "grid" }, why.box, who.box, limits.box));
+
+  return {
+    box,
+    set(gate, points) {
+      setTiles(tiles, gate, points);
+      drawTraffic(points);
+      setTraffic(traffic, served, gate, points);
+      for (const p of gate.pools) {
+        if (!views.has(p.name)) {
+          views.set(p.name, poolView(p.name, gate.pools.length > 1));
+          pools.append(views.get(p.name).box);
+        }
+        views.get(p.name).set(p, points);
+      }
+      setReasons(why, gate, points);
+      rows(who.list, gate.limited.map((c) => ({ name: c.alias, value: c.refused, text: number(c.refused) })),
+        "Nobody in the last minute.");
+      setLimits(limits, limitsTable, gate);
+    },
+  };
+}
+
+function listCard(cls, title) {
+  const c = card(cls, title);
+  const list = h("ul", { class: "rows" });
+  c.box.append(list);
+  return { ...c, list };
+}
+
+function setTiles(tiles, gate, points) {
+  const rate = (pick) => mean(points, RECENT, pick);
+  const served = rate((p) => sum(p.served)), refused = rate((p) => sum(p.refused));
+  const overload = rate((p) => overloadOf(p));
+  tiles.served.set(number(served), "/s");
+  tiles.refused.set(number(refused), "/s", undefined, overload > 0 ? "bad" : refused > 0 ? "warn" : "");
+  const flight = sum(gate.pools.map((p) => p.inFlight)), limit = sum(gate.pools.map((p) => p.limit));
+  const waiting = sum(gate.pools.map((p) => sum(p.waiting))), bound = sum(gate.pools.map((p) => p.bound));
+  tiles.flight.set(number(flight), "of " + number(limit), flight / Math.max(limit, 1));
+  tiles.waiting.set(number(waiting), "of " + number(bound), waiting / Math.max(bound, 1));
+  tiles.oldest.set(duration(Math.max(...gate.pools.map((p) => p.oldest))), "");
+  const drain = sum(gate.pools.map((p) => p.drain));
+  tiles.drain.set(drain ? number(drain) : "–", drain ? "/s when full" : "not known yet");
+}
+
+// overloadOf is what a point refused for want of capacity, per second, of the
+// levels from the given one on.
+export function overloadOf(point, level = 0) {
+  let n = 0;
+  for (const [reason, rates] of Object.entries(point.reasons)) {
+    if (!OWN.has(reason)) n += sum(rates.slice(level));
+  }
+  return n;
+}
+
+function setTraffic(traffic, key, gate, points) {
+  key.set(LEVELS.map((_, l) => {
+    const served = mean(points, RECENT, (p) => p.served[l]), refused = mean(points, RECENT, (p) => p.refused[l]);
+    return number(served) + "/s" + (refused > 0 ? `, ${number(refused)} refused` : "");
+  }));
+  const extra = [];
+  if (gate.streams) extra.push(number(gate.streams) + " streams open");
+  if (gate.exempt) extra.push(number(gate.exempt) + " exempt in all");
+  const shadowed = sum(gate.shadowed);
+  if (shadowed) extra.push(number(shadowed) + " would have been refused, but for shadow mode");
+  traffic.note.textContent = extra.join(" · ");
+}
+
+function setReasons(why, gate, points) {
+  const items = Object.entries(gate.reasons).map(([name, counts]) => {
+    const now = mean(points, RECENT, (p) => sum(p.reasons[name] ?? [0]));
+    return { name, value: now, total: sum(counts), note: REASONS[name], text: number(now) + "/s" };
+  });
+  items.sort((a, b) => b.value - a.value || b.total - a.total);
+  for (const i of items) i.text += ", " + number(i.total) + " in all";
+  rows(why.list, items.slice(0, 8), "Nothing was refused since the start.");
+}
+
+function setLimits(limits, place, gate) {
+  limits.box.hidden = !gate.limits.length;
+  table(place, ["Limit", ">Tokens a second", ">Burst", ">Callers tracked", ">Of", ">Beyond the table"],
+    gate.limits.map((l) => [l.name, l.burst ? number(l.rate) : "several", l.burst ? number(l.burst) : "–",
+      number(l.keys), l.most ? number(l.most) : "–", number(l.overflow)]));
+}
+
+function poolView(name, several) {
+  const flight = card("half", "In flight, under the limit");
+  const queue = card("half", "In the queue");
+  const heat = card("", "How long they waited");
+  const drawFlight = charts.limit(flight.box, name);
+  const drawQueue = charts.queue(queue.box, name);
+  const drawHeat = charts.heat(heat.box, name);
+  const waiting = legend(LEVELS);
+  queue.box.append(waiting.box);
+  return {
+    box: h("div", null, several ? h("h2", null, name || "main", h("small", null, "pool")) : null,
+      h("div", { class: "grid" }, flight.box, queue.box, heat.box)),
+    set(pool, points) {
+      drawFlight(points);
+      drawQueue(points);
+      drawHeat(points);
+      setFlight(flight.note, pool);
+      queue.note.textContent = sum(pool.waiting)
+        ? `The oldest has waited ${duration(pool.oldest)}.` + (pool.bytes ? ` They announced ${number(pool.bytes)} bytes.` : "")
+        : "Nobody waits.";
+      waiting.set(pool.waiting.map(number));
+      heat.note.textContent = "Of those that were admitted from the queue. A row is a doubling, a column a second.";
+    },
+  };
+}
+
+function setFlight(note, pool) {
+  const fixed = pool.least === pool.most && pool.most > 0;
+  const range = pool.most && !fixed ? ` (${number(pool.least)} to ${number(pool.most)})` : "";
+  const service = pool.service ? ` Work takes ${duration(pool.service)}.` : "";
+  note.replaceChildren(h("b", { "data-value": "limit" }, `Limit ${number(pool.limit)}`),
+    fixed ? `, fixed.${service}` : `${range}, last moved for ${pool.cause}: ${CAUSES[pool.cause] ?? ""}${service}`);
+}

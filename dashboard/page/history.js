@@ -1,0 +1,70 @@
+// History: frames hold totals since the start; a chart wants what happened between
+// two of them, over the last two minutes.
+
+export const WINDOW = 120; // seconds
+
+export class History {
+  points = new Map(); // gate name to a list of points, oldest first
+
+  // add takes a frame in and returns whether counting began anew.
+  add(frame) {
+    const last = this.frame;
+    const anew = last && (last.process !== frame.process || frame.at < last.at);
+    if (anew) this.frame = undefined;
+    for (const gate of frame.gates) this.addGate(frame, gate);
+    this.frame = frame;
+    return anew;
+  }
+
+  addGate(frame, gate) {
+    const before = this.frame?.gates.find((g) => g.name === gate.name);
+    const points = this.points.get(gate.name) ?? [];
+    points.push(before ? between(before, gate, this.frame.at, frame.at) : standing(gate, frame.at));
+    while (points.length && frame.at - points[0].at > (WINDOW + 5) * 1000) points.shift();
+    this.points.set(gate.name, points);
+  }
+
+  of(name) {
+    return this.points.get(name) ?? [];
+  }
+}
+
+// between makes a point of two snapshots of a gate: rates per second, and what is
+// true at its end.
+function between(a, b, from, to) {
+  const seconds = Math.max((to - from) / 1000, 0.05);
+  const rate = (x, y) => Math.max(0, (y ?? 0) - (x ?? 0)) / seconds;
+  const rates = (x, y) => y.map((n, i) => rate(x?.[i], n));
+  const reasons = {};
+  for (const [name, counts] of Object.entries(b.reasons)) reasons[name] = rates(a.reasons[name], counts);
+  return {
+    at: to,
+    served: rates(a.admitted, b.admitted),
+    refused: rates(a.refused, b.refused),
+    shadowed: rates(a.shadowed, b.shadowed),
+    reasons,
+    pools: b.pools.map((p) => {
+      const before = a.pools.find((q) => q.name === p.name);
+      return {
+        ...p,
+        waited: rates(before?.waits, p.waits),
+        moved: before ? Math.sign(p.limit - before.limit) : 0,
+      };
+    }),
+  };
+}
+
+// standing is a point with nothing before it.
+function standing(gate, at) {
+  return {
+    at, served: null, refused: null, shadowed: null, reasons: {},
+    pools: gate.pools.map((p) => ({ ...p, waited: p.waits.map(() => 0), moved: 0 })),
+  };
+}
+
+// mean returns the average of what pick finds in the last seconds' points.
+export function mean(points, seconds, pick) {
+  const since = (points.at(-1)?.at ?? 0) - seconds * 1000;
+  const values = points.filter((p) => p.at > since && p.served).map(pick).filter((v) => v !== undefined);
+  return values.length ? values.reduce((a, b) => a + b, 0) / values.length : 0;
+}

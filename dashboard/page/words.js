@@ -1,0 +1,61 @@
+// Words and numbers: what the page says in text.
+
+export const LEVELS = ["batch", "normal", "high", "critical"];
+
+// OWN are the refusals that callers bring upon themselves; the rest is overload.
+export const OWN = new Set(["rate-limited", "never", "tenant-cap", "unidentified", "client-gone"]);
+
+export const REASONS = {
+  "unidentified": "The identify step turned the caller away.",
+  "rate-limited": "The caller is over its own rate.",
+  "never": "No waiting helps: it costs more than the burst, or the rate is zero.",
+  "store-closed": "The shared limit lost its store, and its policy is to refuse.",
+  "route-cap": "The route has as much in flight as it may.",
+  "tenant-cap": "The caller has as much in flight as it may.",
+  "stream-cap": "The route has as many streams open as it may.",
+  "capacity": "All slots were taken, and this request does not wait.",
+  "queue-full": "The queue was at its bound for this level.",
+  "queue-bytes": "The bodies that wait are at their bound.",
+  "waited-too-long": "It stood in the queue as long as it may.",
+  "hopeless": "It could not have been answered before its deadline.",
+  "evicted": "It gave up its place to somebody ranked higher.",
+  "pressure": "Memory, the scheduler or a pool is under pressure.",
+  "client-gone": "The client left before its turn.",
+  "draining": "The process is shutting down.",
+};
+
+export const CAUSES = {
+  "none": "It has not moved yet.",
+  "start": "It began here.",
+  "grow": "More slots bought more throughput, or latency is low.",
+  "saturated": "More slots bought nothing: something below is queueing.",
+  "thrash": "More slots cost throughput.",
+  "latency": "Work in flight could not finish in its budget.",
+  "undo": "The last cut cost throughput: concurrency was not the cause.",
+  "stalled": "Nothing finished while work was in flight.",
+  "errors": "Work timed out or was dropped below.",
+};
+
+export function number(x) {
+  if (x === null || x === undefined || !isFinite(x)) return "∞";
+  const a = Math.abs(x);
+  if (a >= 1e6) return trim(x / 1e6) + "M";
+  if (a >= 1e4) return trim(x / 1e3) + "k";
+  if (a >= 100 || Number.isInteger(x)) return String(Math.round(x));
+  return trim(x);
+}
+
+const trim = (x) => x.toFixed(Math.abs(x) < 10 ? 1 : 0).replace(/\.0$/, "");
+
+export function duration(s) {
+  if (s <= 0) return "0";
+  if (s < 0.001) return trim(s * 1e6) + " µs";
+  if (s < 1) return trim(s * 1e3) + " ms";
+  if (s < 120) return trim(s) + " s";
+  return s < 7200 ? Math.round(s / 60) + " min" : Math.round(s / 3600) + " h";
+}
+
+// list joins words: a, b and c.
+export const list = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
+
+export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);

@@ -1,0 +1,78 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Part is something the page shows, or a rule for who may see it.
+type Part func(*board)
+
+// Gated is a gate: an *[admission.Gate].
+type Gated interface{ Stats() admission.Stats }
+
+// Gate shows a gate: how much is served and refused, its pools, its limits, who is
+// over them, and the stores behind them. Gates of one name should not be shown on
+// one page.
+func Gate(g Gated) Part { return func(b *board) { b.gates = append(b.gates, g) } }
+
+// Calling is an *[outbound.Transport] or an *[outbound.Pacer].
+type Calling interface{ Stats() outbound.Stats }
+
+type namedTransport struct {
+	name string
+	Calling
+}
+
+// Outbound shows the calls that the service makes through t.
+func Outbound(name string, t Calling) Part {
+	return func(b *board) { b.transports = append(b.transports, namedTransport{name, t}) }
+}
+
+// Work is a work queue: a *queue.Queue of anything.
+type Work interface {
+	// Waiting returns how much work waits, by level.
+	Waiting() [priority.Count]int
+	// Oldest returns how long, at now, the oldest has waited.
+	Oldest(now time.Time) time.Duration
+	// Dropped returns how much was accepted and not delivered.
+	Dropped() uint64
+}
+
+type namedQueue struct {
+	name string
+	Work
+}
+
+// Queue shows a work queue.
+func Queue(name string, q Work) Part {
+	return func(b *board) { b.queues = append(b.queues, namedQueue{name, q}) }
+}
+
+// Stored is a limiter that is shared through a store.
+type Stored = ratelimit.Stored
+
+// Store shows a shared limit that no gate on the page was given; those that one was
+// given are shown with it.
+func Store(s Stored) Part { return func(b *board) { b.stores = append(b.stores, s) } }
+
+// Title names the page, as in "orders, eu-west". Empty: Headgate.
+func Title(title string) Part {
+	return func(b *board) {
+		if title != "" {
+			b.title = title
+		}
+	}
+}
+
+// Guard asks allow about every request for the page, its files and its data; those
+// it says no to are answered with 403. It runs on the request's goroutine. The last
+// Guard given counts; nil lets everybody look.
+func Guard(allow func(*http.Request) bool) Part {
+	return func(b *board) { b.guard = allow }
+}

@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// The page tells the story while it happens: healthy, then a slow database. It is
+// looked at in both colours and on a phone, and asks no other host for anything.
+func TestThePageShowsAnOutage(t *testing.T) {
+	tab := browse(t)
+	seen := watch(t, tab)
+	s := newShop(t, "", "Acme", "Globex", "Initech", "Umbrella", "Hooli", "Stark")
+	stop := s.load(t, 500)
+	defer stop()
+	look(t, tab, 1200, "light")
+	do(t, tab, chromedp.Navigate(s.URL+"/headgate/"))
+	eventually(t, tab, "requests are served", value("served")+" > 100")
+	before := ask[string](t, tab, `document.querySelector("main").dataset.frames`)
+	time.Sleep(15 * time.Second)
+	if after := ask[string](t, tab, `document.querySelector("main").dataset.frames`); after == before {
+		t.Error("no frame came in fifteen seconds")
+	}
+	s.slow.Store(int64(90 * time.Millisecond))
+	eventually(t, tab, "the verdict is that work is refused", `/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
+	eventually(t, tab, "somebody waits", value("waiting")+" > 0")
+	time.Sleep(12 * time.Second)
+	keep(t, shoot(t, tab, "live-light", chromedp.CaptureScreenshot()))
+	s.away.Store(true)
+	eventually(t, tab, "the store is seen to be away", `/degraded/.test(document.body.innerText)`)
+	look(t, tab, 1200, "dark")
+	time.Sleep(1500 * time.Millisecond) // a frame in these colours
+	keep(t, shoot(t, tab, "live-dark", chromedp.CaptureScreenshot()))
+	shoot(t, tab, "live-dark-whole", chromedp.FullScreenshot(100))
+	look(t, tab, 390, "light")
+	time.Sleep(1500 * time.Millisecond)
+	keep(t, shoot(t, tab, "live-phone", chromedp.CaptureScreenshot()))
+	shoot(t, tab, "live-phone-whole", chromedp.FullScreenshot(100))
+	if wide := ask[int](t, tab, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("the page is %d px wide on a phone of 390", wide)
+	}
+	seen.clean(t, s.URL)
+}
+
+// TestCase_DB01 shows tenants, gates, queues and operations with names that try to
+// become markup.
+func TestCase_DB01(t *testing.T) {
+	tab := browse(t)
+	seen := watch(t, tab)
+	names := []string{
+		`<img src=x onerror="document.title='owned'">`, `</script><script>document.title='owned'</script>`,
+		`"'><svg onload=alert(1)>`, "line\u2028separator\u2029", `javascript:alert(1)`, "\x00\x1b[31mred",
+	}
+	s := newShop(t, "", names...)
+	stop := s.load(t, 900) // all are over their rate
+	defer stop()
+	do(t, tab, chromedp.Navigate(s.URL+"/headgate/"))
+	for _, name := range names[:4] {
+		eventually(t, tab, name+" is shown as it is", `[...document.querySelectorAll(".name")].some(n => n.textContent === `+quote(name)+`)`)
+	}
+	for what, expression := range map[string]string{
+		"a script ran":          `document.title !== "Shop"`,
+		"an image appeared":     `document.querySelectorAll("main img").length > 0`,
+		"a script appeared":     `document.querySelectorAll("script").length !== 1`,
+		"an SVG came of a name": `document.querySelectorAll("main svg:not(.chart)").length > 0`,
+	} {
+		if ask[bool](t, tab, expression) {
+			t.Errorf("%s", what)
+		}
+	}
+	seen.clean(t, s.URL)
+	if mime := seen.mime("data.json"); mime != "application/json" {
+		t.Errorf("data.json is %q", mime)
+	}
+	if mime := seen.mime("events"); mime != "text/event-stream" {
+		t.Errorf("events is %q", mime)
+	}
+}
+
+// Fifty tabs of one browser share what connections there are, and all of them go on
+// after the server was away.
+func TestFiftyTabsSurviveARestart(t *testing.T) {
+	first := browse(t)
+	s := newShop(t, "", "Acme")
+	stop := s.load(t, 100)
+	tabs := []context.Context{first}
+	for range 49 {
+		tabs = append(tabs, openTab(t, first))
+	}
+	each(tabs, func(tab context.Context) { do(t, tab, chromedp.Navigate(s.URL+"/headgate/")) })
+	allMove(t, tabs)
+	stop()
+	addr := s.Listener.Addr().String()
+	s.CloseClientConnections()
+	s.Close()
+	eventually(t, first, "the page says that nobody answers", `document.querySelector("#status").dataset.state === "lost"`)
+	again := newShop(t, addr, "Acme")
+	stop = again.load(t, 100)
+	defer stop()
+	allMove(t, tabs)
+	eventually(t, first, "served is a rate again", value("served")+" > 10 && "+value("served")+" < 400")
+}
+
+// allMove checks that every tab gets frames.
+func allMove(t *testing.T, tabs []context.Context) {
+	t.Helper()
+	const frames = `Number(document.querySelector("main").dataset.frames ?? 0)`
+	each(tabs, func(tab context.Context) {
+		eventually(t, tab, "the feed is there", `["live", "poll"].includes(document.querySelector("#status").dataset.state)`)
+		eventually(t, tab, "its numbers move", frames+" > "+quote(ask[int](t, tab, frames)+1))
+	})
+}
+
+// each does something in all tabs at once.
+func each(tabs []context.Context, f func(context.Context)) {
+	var all sync.WaitGroup
+	for _, tab := range tabs {
+		all.Go(func() { f(tab) })
+	}
+	all.Wait()
+}
+
+// value is an expression for the number on a tile.
+func value(key string) string {
+	return `parseFloat(document.querySelector('[data-value="` + key + `"]')?.firstChild?.textContent)`
+}
+
+// keep copies a picture to where the README shows it from, when asked to.
+func keep(t *testing.T, path string) {
+	t.Helper()
+	png, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(png) > 200<<10 {
+		t.Errorf("%s is %d kB, too big to show", path, len(png)>>10)
+	}
+	if os.Getenv("HEADGATE_UPDATE_IMAGES") == "1" {
+		name := path[strings.LastIndex(path, "/")+1:]
+		if err := os.WriteFile("../docs/img/"+name, png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// traffic is what a tab asked for, and what went wrong in it.
+type traffic struct {
+	mu       sync.Mutex
+	asked    []string
+	types    map[string]string // by the last part of the path
+	problems []string
+}
+
+func watch(t testing.TB, tab context.Context) *traffic {
+	t.Helper()
+	s := &traffic{types: map[string]string{}}
+	err := chromedp.Listen(tab, func(event any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			s.asked = append(s.asked, e.Request.URL)
+		case *network.EventResponseReceived:
+			s.types[e.Response.URL[strings.LastIndex(e.Response.URL, "/")+1:]] = e.Response.MimeType
+		case *runtime.EventExceptionThrown:
+			s.problems = append(s.problems, e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			s.problems = append(s.problems, "console: "+string(e.Type))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *traffic) mime(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.types[name]
+}
+
+// clean checks that only one host was asked, and that no script failed.
+func (s *traffic) clean(t *testing.T, base string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range s.asked {
+		if u, err := url.Parse(asked); err != nil || u.Host != want.Host {
+			t.Errorf("the page asked for %s", asked)
+		}
+	}
+	if len(s.asked) < 5 {
+		t.Errorf("only %d requests were seen", len(s.asked))
+	}
+	for _, p := range s.problems {
+		t.Errorf("in the page: %s", p)
+	}
+}
