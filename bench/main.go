@@ -41,6 +41,7 @@ func runGauntlet(args []string) error {
 	law := f.String("law", "", "comma-separated laws; empty: all")
 	seeds := f.Int("seeds", 5, "how many seeds")
 	first := f.Uint64("seed", 1, "the first seed")
+	plots := f.String("plot", "", "write one SVG per scenario, of the first law, into this directory")
 	trace := f.Bool("trace", false, "write every move of the first seed instead of the table")
 	search := f.String("oracle", "", "search the oracle's limits and write them to this file")
 	_ = f.Parse(args)
@@ -53,6 +54,11 @@ func runGauntlet(args []string) error {
 	out, err := gauntlet.Run(scenarios, entrants, gauntlet.Seeds(*first, *seeds))
 	if err != nil {
 		return err
+	}
+	if *plots != "" {
+		if err := gauntlet.WritePlots(*plots, scenarios, out, entrants[0].Name); err != nil {
+			return err
+		}
 	}
 	if *trace {
 		gauntlet.WriteTrace(os.Stdout, out)

@@ -1,0 +1,185 @@
+package gauntlet
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+// short are the scenarios that take a fraction of a second.
+func short() []Scenario {
+	return slices.DeleteFunc(Scenarios(), func(s Scenario) bool {
+		return !slices.Contains([]string{"G1", "G4", "G5", "G6", "G7", "G10", "G13", "G14"}, s.ID)
+	})
+}
+
+// The lines of the bar that hold with room to spare, on seeds of their own: the
+// whole bar is what the command prints.
+func TestDefaultLawOnTheShortScenarios(t *testing.T) {
+	out, err := Run(short(), Entrants()[:1], Seeds(1000, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out.Rows {
+		least := 0.94
+		if r.Scenario == "G13" { // a median of 15 critical requests a phase
+			least = 0.85
+		}
+		if r.Ratio < least {
+			t.Errorf("%s %s: %.3f of the oracle's score", r.Scenario, r.Phase, r.Ratio)
+		}
+		if r.Scenario != "G13" && r.Critical < r.CriticalOracle-0.5 {
+			t.Errorf("%s %s: critical %.2f, oracle %.2f", r.Scenario, r.Phase, r.Critical, r.CriticalOracle)
+		}
+		if r.RecoveryS > 2 {
+			t.Errorf("%s %s: healed after %.1f s", r.Scenario, r.Phase, r.RecoveryS)
+		}
+	}
+}
+
+func TestPureDelayAndMixedWorkRefuseNobody(t *testing.T) {
+	for _, s := range short() {
+		if s.ID != "G5" && s.ID != "G6" && s.ID != "G14" {
+			continue
+		}
+		for _, seed := range Seeds(2000, 3) {
+			rec, err := Simulate(&s, shed.Throughput{}, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, tally := range rec.Tallies {
+				if n := sum(tally.Refused) - tally.Early; n > 0 {
+					t.Errorf("%s %s, seed %d: %d refused after the first second", s.ID, s.Phases[i].Name, seed, n)
+				}
+			}
+		}
+	}
+}
+
+func TestARunIsTheSameEveryTime(t *testing.T) {
+	s := short()[0]
+	a, err := Simulate(&s, shed.Throughput{}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := Simulate(&s, shed.Throughput{}, 7)
+	if !slices.Equal(a.Moves, b.Moves) || !slices.Equal(a.Bins, b.Bins) {
+		t.Error("two runs of one seed differ")
+	}
+}
+
+// Every request ends once: served in time, late or refused.
+func TestNothingIsLost(t *testing.T) {
+	for _, s := range short() {
+		rec, err := Simulate(&s, shed.AIMD{}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, tally := range rec.Tallies {
+			if got := sum(tally.Served) + sum(tally.Refused) + tally.Late; got != sum(tally.Offered) {
+				t.Errorf("%s %s: %d offered, %d ended", s.ID, s.Phases[i].Name, sum(tally.Offered), got)
+			}
+		}
+	}
+}
+
+// The model's backends do what the scenarios say of them: a pool's throughput is
+// its width over the mean, thrashing peaks at nine, a delay has no bottleneck.
+func TestBackendsHaveTheCapacityTheyClaim(t *testing.T) {
+	for _, c := range []struct {
+		scenario string
+		at       time.Duration
+		inFlight int
+		want     float64 // per second
+	}{
+		{"G1", 5 * sec, 16, 178}, {"G1", 5 * sec, 64, 178}, {"G1", 5 * sec, 8, 89},
+		{"G4", 5 * sec, 9, 784}, {"G4", 5 * sec, 32, 540}, {"G4", 5 * sec, 4, 400},
+		{"G5", 5 * sec, 32, 355}, {"G5", 5 * sec, 128, 1422},
+	} {
+		s := slices.DeleteFunc(Scenarios(), func(s Scenario) bool { return s.ID != c.scenario })[0]
+		if got := throughput(s.Backend(), c.at, c.inFlight); got < 0.95*c.want || got > 1.05*c.want {
+			t.Errorf("%s with %d in flight: %.0f/s, want %.0f", c.scenario, c.inFlight, got, c.want)
+		}
+	}
+}
+
+// throughput keeps a fixed number in flight for ten seconds.
+func throughput(b backend, from time.Duration, inFlight int) float64 {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var done events
+	start := func(t time.Duration, id int32) {
+		r := &request{size: rng.NormFloat64(), kind: rng.Float64()}
+		if until, ok := b.start(t, id, r); ok {
+			done.push(event{until, id})
+		}
+	}
+	for i := range inFlight {
+		start(from, int32(i))
+	}
+	n := 0
+	for t := from; t < from+10*sec; n++ {
+		e := done.pop()
+		t = e.at
+		if id, until, ok := b.finish(t); ok {
+			done.push(event{until, id})
+		}
+		start(t, e.id)
+	}
+	return float64(n) / 10
+}
+
+func TestReportsAreWellFormed(t *testing.T) {
+	scenarios := short()[:1]
+	out, err := Run(scenarios, Entrants(), Seeds(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := WriteJSON(&text, out.Rows); err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(text.String()), &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"scenario", "phase", "law", "default", "score", "oracle", "ratio", "critical", "critical_oracle", "late", "late_oracle", "false_refusals", "recovery_s", "seeds"} {
+		if _, ok := rows[0][field]; !ok {
+			t.Errorf("no %q in a row", field)
+		}
+	}
+	if len(rows) != len(scenarios[0].Phases)*len(Entrants()) {
+		t.Errorf("%d rows", len(rows))
+	}
+	dir := t.TempDir()
+	if err := WritePlots(dir, scenarios, out, "throughput"); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "G1.svg"))
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(svg)), "</svg>") || strings.Contains(string(svg), "NaN") {
+		t.Errorf("plot: %v, %d bytes", err, len(svg))
+	}
+}
+
+// The heap hands events out in order of time, ties by id.
+func TestEventsComeInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var h events
+	for i := range 1000 {
+		h.push(event{time.Duration(rng.IntN(100)), int32(i)})
+	}
+	last := event{-1, -1}
+	for len(h) > 0 {
+		e := h.pop()
+		if e.at < last.at || e.at == last.at && e.id < last.id {
+			t.Fatalf("%v after %v", e, last)
+		}
+		last = e
+	}
+}
