@@ -38,6 +38,7 @@ type config struct {
 	pools     map[string]*pool // the named ones
 	rules     *rules           // nil: no Routes
 	addresses *Addresses
+	gauge     *shed.Gauge // nil: no signals of pressure
 
 	plans, strangers ratelimit.Planner // of Rate and Anonymous; nil: rates alone
 }
@@ -112,6 +113,9 @@ func build(opts Options, prev *config) (*config, error) {
 	if err := c.makePools(); err != nil {
 		return nil, err
 	}
+	if err := c.makeGauge(); err != nil {
+		return nil, err
+	}
 	var old *rules
 	if prev != nil {
 		old = prev.rules
@@ -135,6 +139,17 @@ func (c *config) makePools() error {
 			return fmt.Errorf("Options.Pools[%q]: %w", name, err)
 		}
 		c.pools[name] = &pool{name: name, slots: slots}
+	}
+	return nil
+}
+
+func (c *config) makeGauge() error {
+	gauge, err := c.Pressure.New()
+	if err != nil {
+		return fmt.Errorf("Options.Pressure: %w", err)
+	}
+	if len(c.Pressure.Signals) > 0 {
+		c.gauge = gauge
 	}
 	return nil
 }

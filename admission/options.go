@@ -66,6 +66,11 @@ type Options struct {
 	// by the route option In.
 	Pools map[string]Pool
 
+	// Pressure is a second opinion: signals that something else than slots runs
+	// short turn the lowest levels away, in all pools, on top of what the limits
+	// do. It goes by the tenant where it sheds a level in part. No signals: off.
+	Pressure shed.Guard
+
 	// Deadline reads how long the client will wait. The zero value reads nothing;
 	// a deadline on the request's context counts in any case.
 	Deadline Deadline

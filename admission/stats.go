@@ -17,6 +17,7 @@ type Stats struct {
 	Name     string
 	ID       uint64 // tells the gates of one process apart, whatever their names
 	Draining bool
+	Lowest   priority.Level                           // the lowest level that pressure lets in; Batch: all
 	Visits   [priority.Count][shed.ReasonCount]uint64 // ended visits by level and reason; Admitted counts at admission
 	Shadowed [priority.Count][shed.ReasonCount]uint64 // admitted visits that a layer in shadow mode would have refused
 	Pools    []PoolStats                              // the unnamed pool first, then by name
@@ -57,6 +58,9 @@ func (g *Gate) Stats() Stats {
 	s := Stats{
 		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: g.limitStats(c),
 		Streams: int(g.streams.Load()), Limited: g.limited.top(time.Now()),
+	}
+	if s.Lowest = priority.Batch; c.gauge != nil {
+		s.Lowest = c.gauge.Lowest(time.Now())
 	}
 	g.tally.read(&s)
 	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})

@@ -84,12 +84,20 @@ func (v *visit) withinCapacity(ctx context.Context) bool {
 		p = v.pool
 	}
 	v.at = p
-	if v.withinCaps() && v.takeSlot(ctx, p) {
+	if v.unpressed() && v.withinCaps() && v.takeSlot(ctx, p) {
 		return true
 	}
 	v.unspent()
 	v.retryAfter = p.slots.RetryAfter(v.Level)
 	return false
+}
+
+// unpressed refuses the levels that pressure turns away.
+func (v *visit) unpressed() bool {
+	if v.gauge != nil && v.gauge.Sheds(v.now, v.Level, v.Caller.Key) {
+		return v.over(shed.Pressure)
+	}
+	return true
 }
 
 // withinCaps counts the visit under its route's and its caller's own caps.
