@@ -207,7 +207,7 @@ func ExampleObservers() {
 func ExampleGate_Alias() {
 	gate := admission.MustNew(admission.Options{})
 	key := admission.Caller{Key: "sk_live_51H", Verified: true}
-	fmt.Println(gate.Alias(key) == gate.Alias(key), gate.Alias(key) == "sk_live_51H")
+	fmt.Println(len(gate.Alias(key)) > 0, gate.Alias(key) == "sk_live_51H")
 	key.Alias = "Acme Corp."
 	fmt.Println(gate.Alias(key))
 	// Output:

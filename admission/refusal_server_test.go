@@ -2,6 +2,7 @@ package admission
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -62,7 +63,7 @@ func TestClientsSendingBodiesSeeTheRefusal(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := refusingServer(t, Rejection{Reason: shed.Capacity, RetryAfter: time.Second})
-				transport := &http.Transport{Dial: func(string, string) (net.Conn, error) { return server.dial(), nil }}
+				transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return server.dial(), nil }}
 				defer transport.CloseIdleConnections()
 				for range 3 {
 					var sent atomic.Int64

@@ -94,14 +94,14 @@ func TestEveryDurationHasItsCell(t *testing.T) {
 func BenchmarkHistogram(b *testing.B) {
 	ours, theirs := both()
 	b.Run("ours", func(b *testing.B) {
-		d := time.Duration(80 * time.Microsecond)
+		d := 80 * time.Microsecond
 		for b.Loop() {
 			ours.Record(d)
 			d += 17
 		}
 	})
 	b.Run("library", func(b *testing.B) {
-		d := time.Duration(80 * time.Microsecond)
+		d := 80 * time.Microsecond
 		for b.Loop() {
 			theirs.Observe(d.Seconds())
 			d += 17

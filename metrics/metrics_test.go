@@ -22,7 +22,7 @@ import (
 
 func TestOneRegistererHasOneMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	if metrics.New(reg) != metrics.New(reg) {
+	if first := metrics.New(reg); metrics.New(reg) != first {
 		t.Error("a second New on one registry made another Metrics")
 	}
 	wrapped := prometheus.WrapRegistererWithPrefix("other_", reg)

@@ -21,7 +21,6 @@ type model struct {
 	script   []byte
 	waiting  []*Waiter // by arrival
 	leaving  map[*Waiter]shed.Reason
-	turn     map[*Waiter]bool
 	rings    [priority.Count][]string
 	since    int // dispatches since the lowest class had its turn
 	grants   []modelGrant

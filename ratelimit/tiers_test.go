@@ -39,7 +39,7 @@ func TestUnsetZeroAndUnlimitedAreThreeThings(t *testing.T) {
 		count := func(now time.Time) (n int) {
 			for range 100 {
 				k := ratelimit.Key{ID: "on " + plan, Plan: plan}
-				if l.(ratelimit.Limiter).Take(context.Background(), now, k, 1, 0).OK {
+				if l.Take(context.Background(), now, k, 1, 0).OK {
 					n++
 				}
 			}
@@ -61,7 +61,7 @@ func TestUnsetZeroAndUnlimitedAreThreeThings(t *testing.T) {
 }
 
 func TestPlanOfKeepsWhatTheGateReads(t *testing.T) {
-	l := ratelimit.Limiter(ratelimit.All(ratelimit.Scoped("s", ratelimit.Shadow(tiers())), hourly(1)))
+	l := ratelimit.All(ratelimit.Scoped("s", ratelimit.Shadow(tiers())), hourly(1))
 	p := l.(ratelimit.Planner).PlanOf(ratelimit.Key{Plan: "pro"})
 	if p.Cost != 2 || p.Level != "high" || p.Share != 0.5 || p.Rate != 10 {
 		t.Errorf("pro: %+v", p)

@@ -179,7 +179,7 @@ func TestPlansHaveTheirOwnQuota(t *testing.T) {
 }
 
 func TestReloadKeepsTheCount(t *testing.T) {
-	l := ratelimit.Limiter(PerKey(3, day).Own(nil))
+	l := PerKey(3, day).Own(nil)
 	take(l, midnight, "a", 3)
 	l = PerKey(5, day).Own(l)
 	if d := take(l, midnight, "a", 3); d.OK || d.Remaining != 2 {

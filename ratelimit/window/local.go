@@ -93,10 +93,10 @@ func (l *local) lookAt(key hash, window int64) (now, before int64, known bool) {
 func (l *local) adjust(key hash, window, by int64) {
 	s := l.lock(key, window)
 	defer s.mu.Unlock()
-	switch {
-	case window == s.window:
+	switch window {
+	case s.window:
 		adjust(s.now, key, by)
-	case window == s.window-1:
+	case s.window - 1:
 		adjust(s.before, key, by)
 	}
 }
