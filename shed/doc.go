@@ -1,6 +1,93 @@
 // Package shed decides how much work is let in, and who is turned away.
 //
-// It holds pure decisions only: every function takes the time as an argument, and
+// It holds pure decisions: every function takes the time as an argument, and
 // nothing here starts a goroutine, takes a lock, or knows HTTP. The lock lives one
-// layer up, in package queue.
+// layer up, in package queue. ([Guard] is the exception that reads the world.)
+//
+// # The question
+//
+// A service has slots: how many pieces of work may be in flight at once. Too few
+// waste what the backend could do. Too many do not make it faster; they queue
+// inside it, where nobody can rank them or take them back. The right number is a
+// property of the backend this minute, and nobody knows it: it falls twentyfold
+// when a database goes from 4 ms to 90 ms and its pool stays 16 wide, and it rises
+// twentyfold when the same latency comes without any pool at all. Latency alone
+// cannot tell the two apart.
+//
+// # The default law: Throughput
+//
+//	N  work in flight, averaged over a window [1]
+//	X  throughput: work served in the window over its length [1/s]
+//	R  latency: mean time that work holds its slot [s]
+//	R₀ latency when nothing queues below [s]
+//	D  time that admitted work has left until its deadline [s]
+//	L  the limit
+//
+// Little's law (Little 1961) ties them in any stable system: N = X·R.
+//
+// Elasticity. While the limit holds work back, the law tries another one and looks
+// at what came of it:
+//
+//	e = Δ ln X / Δ ln N
+//
+// e = 1: concurrency buys throughput, nothing queues, more is better. e = 0:
+// saturated, what was added only queues. e < 0: thrashing, more costs throughput.
+// A trial upwards (at first ×2, later smaller) is kept when e ≥ ½. A trial
+// downwards (at first ×0.8) is kept unless X fell by more than 5 %. When it did
+// fall, nothing queued at the lower number, so R there is R₀, and Little's law
+// gives the limit that the capacity needs without a queue:
+//
+//	L = 1.05 · X · R₀
+//
+// A refused trial is repeated after 1, 2, 4, at most 8 seconds or ten latencies, by
+// smaller steps. While R stays near R₀, the limit follows X·R₀ upwards by itself,
+// and no trial downwards is made: in a long outage the law rests on its number.
+//
+// Little's clamp. What is in flight has to end before its deadline whatever it buys:
+//
+//	N ≤ X · max(D/1.5, R₀)
+//
+// Beyond that the limit is cut in one step. The second term keeps the clamp from
+// chasing a backend that simply takes that long: if less in flight was no faster,
+// R₀ is raised to what it takes, and the limit comes back.
+//
+// The brake. A window takes time to close, and a backend that has just stalled can
+// be filled in less. The brake looks at nothing but the instants of the latest ends:
+// k of them in a time T mean a rate of at most about (k + 2√k)/T, and if even that
+// is too little for the clamp, the limit follows it at once. It lets go when the
+// ends say so, or when a window closes.
+//
+// Evidence. A window is at least 100 ms and 30 samples long, or a second with five.
+// After a trial, one latency passes before anything counts. A trial ends when its
+// effect stands out from chance: for work that varies as work does, a rate from n
+// samples is good to 0.35/√n. A throughput that jumps by more than that and a
+// quarter is another backend, and what was learned is forgotten. While the limit
+// holds nobody back, nothing is learned and nothing moves. Failures, the caller's
+// mistakes, cancellations and streams are no throughput; timeouts are the opposite.
+// Nothing is ever refused for the sake of a measurement.
+//
+// Every move carries its [Cause].
+//
+// # When it is wrong
+//
+//   - It needs to be filled to learn. The first instants after a stall find a limit
+//     that was right before; with Initial slots and a backend narrower than that,
+//     the surplus of one fill is late.
+//   - With very few samples (a handful a second) trials take seconds, and chance can
+//     move the limit by a quarter.
+//   - Where deadlines are under about 1.7 R₀, one slot too many is late work and one
+//     too few is lost throughput; it comes within some ten percent.
+//   - One limit, one resource. Cached and database routes behind one limit average
+//     into a number that is wrong for both: give them pools of their own.
+//   - A shared backend: several processes probe it at once, and what one gains
+//     another loses. They still shrink under saturation.
+//   - It does not see memory or the scheduler: that is what [Guard] is for.
+//
+// [Fixed], [AIMD], [Vegas] and [Gradient2] are there to compare with, and for who
+// knows better. The program in bench runs them all through the same overloads.
+//
+// # Who is turned away
+//
+// [Door] decides about one arrival from what [Meter] has observed; [Comeback]
+// tells the refused when to return.
 package shed
