@@ -4,6 +4,7 @@
 package shared
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,7 +14,14 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// silent keeps the client's log of failed connections out of the tables.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 type run struct {
 	n, rate, burst int
@@ -40,6 +48,7 @@ func Main(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	redis.SetLogger(silent{})
 	var err error
 	if r.srv, err = startServer(*addr); err != nil {
 		return err
@@ -49,10 +58,18 @@ func Main(args []string) error {
 	if err != nil {
 		return err
 	}
+	outages, err := r.outages()
+	if err != nil {
+		return err
+	}
 	if *asJSON {
-		return json.NewEncoder(os.Stdout).Encode(rows)
+		return json.NewEncoder(os.Stdout).Encode(struct {
+			Rows    []row       `json:"rows"`
+			Outages []outageRow `json:"outages"`
+		}{rows, outages})
 	}
 	r.print(os.Stdout, rows)
+	printOutages(os.Stdout, outages)
 	return nil
 }
 

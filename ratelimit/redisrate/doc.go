@@ -1,2 +1,60 @@
-// Package redisrate shares one ceiling among processes through Redis.
+// Package redisrate shares one ceiling among processes through Redis or Valkey.
+//
+// A rate limit in memory counts for one process; the second replica doubles it.
+// [PerKey] is ratelimit.PerKey with the buckets in Redis, and one line changes:
+//
+//	Rate: redisrate.PerKey(rdb, 50, 100)
+//
+// # What it costs
+//
+// Asking the store about every request costs a round trip for each, refusals
+// included. Instead, processes lease slots ahead of need and decide locally. Let R
+// be tokens per second, B the burst, N the processes that share the ceiling, and
+// τ = 50 ms the lease interval.
+//
+//   - Grant. The bucket may go down to -D, D = min(R·50 ms, ¾B). A call for w slots
+//     gets g = min(w, ⌊tokens + D⌋), and at most q = ⌊D/N⌋ or half of what is free,
+//     whichever is more. Slot k matures max(0, (k - tokens)/R) after the reply
+//     arrives, so no clocks need agree. The union of all processes' slots is what
+//     one bucket would have let through, each position of that stream handed out
+//     once.
+//   - Size. w follows what the key was asked for in the last τ. The next lease is
+//     fetched when half is spent, by one call in flight per key and process.
+//   - Return. A slot perishes 4τ after its maturity. When nobody has asked for a key
+//     for τ, its slots are given back.
+//   - Bound. The bucket counts the slots that are out: it refills no higher than
+//     B - out, where slots leave the count when they are reported spent, and at the
+//     latest when they must have perished. So tokens + out ≤ B at all times, and any
+//     window of length t lets at most B + R·t through: not on average, but always.
+//
+// Leases need q ≥ 2, that is R/N ≥ 40 and B/N ≥ 2.7. Below that (keys of single
+// users, small limits, many replicas) each admission is a call, and a refusal is
+// remembered until the moment the bucket's answer says that asking is of use.
+//
+// # When the store is away
+//
+// States go shared → degraded → probing → shared. A request waits at most 20 ms for
+// a call, once for each key; then, without waiting, each process admits its share:
+// R/N and B/N with the last known N (at least [MinPeers]), never less than a burst
+// of one. A share starts with what the process was entitled to at that moment, not
+// full, so flaps mint nothing. The store counts as away after three failures in a
+// row or when half of at least five calls in a second failed; it is looked at with
+// the real script, in the background, after 0.2 to 1 s. On the way back the bucket
+// is told what was spent meanwhile, and a process stays inside its share for another
+// 1.5 s, while others may not have noticed yet. [OnOutage] chooses otherwise.
+//
+// A call whose answer is lost is never repeated: it counts as charged. One that
+// runs long after it was sent, on a server that had been stopped, sees from the
+// server's own clock that it is late and does nothing.
+//
+// # What it does not do
+//
+// A store that loses its data forgets what was spent: at most one burst more passes.
+// Use a database without eviction. Replication is asynchronous, so a failover may
+// forget the last moments in the same way. Processes started during an outage are
+// not known to the others: MinPeers is for that.
+//
+// Sources: the generic cell rate algorithm (ITU-T I.371), kept as tokens and a time
+// so that limits may change; token leasing with a bounded reserve; the pages in
+// docs/replicas.md say what one server carries.
 package redisrate
