@@ -15,7 +15,7 @@ func TestOvershootFindsTheFullestWindow(t *testing.T) {
 		t.Errorf("12 in a second that allows 10: %v", got)
 	}
 	r := &run{rate: 10, burst: 2}
-	if got := r.excess(passed); got != 2 { // three at once and the one before, of two and one refilled
+	if got := r.excess(passed); got != 1 { // three at once from a bucket of two
 		t.Errorf("excess %v", got)
 	}
 }

@@ -100,7 +100,7 @@ func newThrottled(name string, rdb *redis.Client, r, burst int) (instance, error
 
 func (t throttledGCRA) allow(ctx context.Context) (bool, error) {
 	limited, _, err := t.l.RateLimitCtx(ctx, t.name, 1)
-	return !limited, err
+	return err == nil && !limited, err
 }
 
 func (t throttledGCRA) close() { _ = t.rdb.Close() }
