@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,8 +18,6 @@ type guard struct {
 	stall   time.Duration
 	maxBody int64 // 0: any
 }
-
-var errStalled = errors.New("the client stopped sending")
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, stream: r.ProtoMajor >= 2}
@@ -47,6 +44,10 @@ type patience struct {
 	stream   bool // HTTP/2
 	deadline time.Time
 	bounded  bool // deadline counts
+
+	// stalled is set when the client did not send in time. The error is of no use to
+	// tell: net/http takes a failed read for a client that left, and cancels.
+	stalled atomic.Bool
 }
 
 // Unwrap is for http.ResponseController, through which a proxy hijacks and flushes.
@@ -99,7 +100,10 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, fmt.Errorf("%w: %w", errStalled, err)
+		if !b.closed.Load() {
+			b.stalled.Store(true)
+		}
+		return n, err
 	}
 	_ = b.control.SetReadDeadline(time.Time{})
 	return n, err

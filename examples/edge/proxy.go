@@ -82,6 +82,9 @@ func peer(r *http.Request) netip.Addr {
 // client.
 func failed(w http.ResponseWriter, _ *http.Request, err error) {
 	status := statusOf(err)
+	if p, ok := w.(*patience); ok && p.stalled.Load() {
+		status = http.StatusRequestTimeout
+	}
 	outbound.Relay(w.Header(), nil, err)
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
@@ -97,8 +100,6 @@ func statusOf(err error) int {
 	var tooLarge *http.MaxBytesError
 	var timeout net.Error
 	switch {
-	case errors.Is(err, errStalled):
-		return http.StatusRequestTimeout
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, outbound.ErrLocal):

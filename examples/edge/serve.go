@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -82,6 +83,7 @@ func (e *edge) server(life context.Context, c *settings) *http.Server {
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.cert.Load(), nil },
 		},
+		ErrorLog:    slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }

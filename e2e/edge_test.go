@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// edge is the running examples/edge, a process of its own.
+type edge struct {
+	t          testing.TB
+	addr, base string // of clients: host:port, and as a URL
+	admin      string // URL
+	config     string // path of its file
+	process    *exec.Cmd
+	exited     chan struct{}
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+var buildEdge = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "headgate-edge")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "edge")
+	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd.Dir, cmd.Env = "../examples/edge", append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return bin, nil
+})
+
+// startEdge runs the edge before upstream, with the given text in its file and
+// further arguments. It ends with the test.
+func startEdge(t testing.TB, upstream, file string, args ...string) *edge {
+	t.Helper()
+	bin, err := buildEdge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &edge{t: t, config: filepath.Join(t.TempDir(), "edge.yaml"), exited: make(chan struct{})}
+	e.write(file)
+	args = append([]string{"-config", e.config, "-upstream", upstream, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, args...)
+	e.process = exec.Command(bin, args...)
+	stderr, err := e.process.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go e.follow(stderr, read)
+	t.Cleanup(func() { e.stop(read) })
+	e.addr = e.said(`msg=serving listen=(\S+)`)
+	e.admin = e.said(`msg=admin listen=(\S+)`)
+	e.base = "http://" + e.addr
+	if strings.Contains(file, "cert:") {
+		e.base = "https://" + e.addr
+	}
+	return e
+}
+
+func (e *edge) follow(stderr io.Reader, read chan<- struct{}) {
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		e.mu.Lock()
+		e.log.WriteString(lines.Text() + "\n")
+		e.mu.Unlock()
+	}
+	close(read)
+}
+
+func (e *edge) stop(read <-chan struct{}) {
+	select {
+	case <-e.exited:
+	default:
+		e.process.Process.Kill()
+		<-read
+		e.process.Wait()
+	}
+	if e.t.Failed() {
+		e.t.Logf("the edge's log:\n%s", e.said(`(?s)(.*)`))
+	}
+}
+
+// said waits until the edge's log matches, and returns the first group.
+func (e *edge) said(pattern string) string {
+	e.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		e.mu.Lock()
+		m := re.FindStringSubmatch(e.log.String())
+		e.mu.Unlock()
+		if m != nil {
+			return m[1]
+		}
+	}
+	e.t.Fatalf("the edge never said %q", pattern)
+	return ""
+}
+
+func (e *edge) write(file string) {
+	e.t.Helper()
+	if err := os.WriteFile(e.config, []byte(file), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *edge) signal(s syscall.Signal) {
+	e.t.Helper()
+	if err := e.process.Process.Signal(s); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// wait waits for the end of the process and returns what it came to.
+func (e *edge) wait(longest time.Duration) error {
+	e.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- e.process.Wait() }()
+	select {
+	case err := <-ended:
+		close(e.exited)
+		return err
+	case <-time.After(longest):
+		e.t.Fatalf("still running %v later", longest)
+		return nil
+	}
+}
+
+// metric returns the sum of the samples of a name whose labels contain all of the
+// given texts, such as `reason="admitted"`.
+func (e *edge) metric(name string, labels ...string) float64 {
+	e.t.Helper()
+	sum, err := e.scrape(name, labels...)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return sum
+}
+
+func (e *edge) scrape(name string, labels ...string) (sum float64, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", e.admin+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if base, _, _ := strings.Cut(series, "{"); base != name || !containsAll(series, labels) {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+func containsAll(s string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(s, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// eventually waits until ok, and fails the test with what otherwise.
+func eventually(t testing.TB, longest time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within %v: %s", longest, what)
+}
+
+// atRest waits until nothing is in flight, waiting or open.
+func (e *edge) atRest() {
+	e.t.Helper()
+	eventually(e.t, 10*time.Second, "nothing in flight, waiting or open", func() bool {
+		return e.metric("headgate_in_flight")+e.metric("headgate_queue_depth")+e.metric("headgate_streams") == 0
+	})
+}
