@@ -56,7 +56,7 @@ func fillUp(t *testing.T, e *edge, slots int) {
 	for range slots {
 		go http.Get(e.base + "/slow?ms=60000")
 	}
-	eventually(t, 10*time.Second, "all slots taken", func() bool { return e.metric("headgate_in_flight") == float64(slots) })
+	within(t, 10*time.Second, "all slots taken", func() bool { return e.metric("headgate_in_flight") == float64(slots) })
 }
 
 // A refusal must come before the client has sent a body it was told to wait with.
@@ -147,7 +147,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 	e := startEdge(t, newBackend(t).URL, "stall_timeout: 500ms\n")
 	c := connect(t, e)
 	c.send(t, "GET /large?pieces=10000 HTTP/1.1\r\nHost: x\r\n\r\n")
-	eventually(t, 5*time.Second, "the answer is under way", func() bool { return e.metric("headgate_in_flight") == 1 })
+	within(t, 5*time.Second, "the answer is under way", func() bool { return e.metric("headgate_in_flight") == 1 })
 	e.atRest() // without a byte read
 	if n, err := io.Copy(io.Discard, c.Reader); err != nil && n == 0 {
 		t.Errorf("%d bytes, %v: want what was sent before the cut", n, err)
@@ -244,10 +244,10 @@ func TestAClientThatVanishesWhileItWaitsIsCounted(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	eventually(t, 5*time.Second, "it waits", func() bool { return e.metric("headgate_queue_depth") == 1 })
+	within(t, 5*time.Second, "it waits", func() bool { return e.metric("headgate_queue_depth") == 1 })
 	cancel()
 	<-gone
-	eventually(t, 5*time.Second, "it is gone", func() bool {
+	within(t, 5*time.Second, "it is gone", func() bool {
 		return e.metric("headgate_queue_depth") == 0 && e.metric("headgate_requests_total", `reason="client-gone"`) == 1
 	})
 }

@@ -146,7 +146,7 @@ gate:
 	if reached := e.metric("headgate_requests_total", `reason="admitted"`); reached > 1000 {
 		t.Errorf("%v of %d streams were admitted, at 50 a second", reached, opened.Load())
 	}
-	eventually(t, 10*time.Second, "goroutines at base, but for idle connections", func() bool {
+	within(t, 10*time.Second, "goroutines at base, but for idle connections", func() bool {
 		return e.metric("go_goroutines") <= before+150
 	})
 }

@@ -50,17 +50,17 @@ func TestCase_SH01(t *testing.T) {
 	need(t)
 	e := startEdge(t, newBackend(t).URL, "drain: {notice: 1s, grace: 5s}\ngate:\n  capacity: {limit: {fixed: 1}, max_wait: 20s}\n")
 	running := later(e.base + "/slow?ms=2500")
-	eventually(t, 5*time.Second, "one runs", func() bool { return e.metric("headgate_in_flight") == 1 })
+	within(t, 5*time.Second, "one runs", func() bool { return e.metric("headgate_in_flight") == 1 })
 	first, second := later(e.base+"/hello"), later(e.base+"/hello")
-	eventually(t, 5*time.Second, "two wait", func() bool { return e.metric("headgate_queue_depth") == 2 })
+	within(t, 5*time.Second, "two wait", func() bool { return e.metric("headgate_queue_depth") == 2 })
 
 	start := time.Now()
 	e.signal(syscall.SIGTERM)
-	eventually(t, 900*time.Millisecond, "not ready during the notice", func() bool { return request(e.admin+"/readyz").status == 503 })
+	within(t, 900*time.Millisecond, "not ready during the notice", func() bool { return request(e.admin+"/readyz").status == 503 })
 	if got := request(e.admin + "/livez"); got.status != 200 {
 		t.Errorf("alive during the notice: %+v", got)
 	}
-	eventually(t, 5*time.Second, "draining", func() bool { return e.metric("headgate_draining") == 1 })
+	within(t, 5*time.Second, "draining", func() bool { return e.metric("headgate_draining") == 1 })
 	late := request(e.base + "/hello")
 	if late.status != 503 || late.retryAfter == "" || !late.close {
 		t.Errorf("a newcomer: %+v, want 503, Retry-After and Connection: close", late)
@@ -94,7 +94,7 @@ func TestWhatIsLeftAfterTheGraceIsSaid(t *testing.T) {
 	}
 	echoes(t, socket, "hello")
 	stuck := later(e.base + "/slow?ms=60000")
-	eventually(t, 5*time.Second, "one runs", func() bool { return e.metric("headgate_in_flight") == 1 })
+	within(t, 5*time.Second, "one runs", func() bool { return e.metric("headgate_in_flight") == 1 })
 	e.signal(syscall.SIGTERM)
 	if err := e.wait(5 * time.Second); err != nil {
 		t.Errorf("the edge ended in %v", err)
@@ -162,8 +162,8 @@ func TestCase_SH02(t *testing.T) {
 		e.signal(syscall.SIGHUP)
 		time.Sleep(2 * time.Millisecond) // signals of one kind are not queued
 	}
-	eventually(t, 5*time.Second, "many reloads", func() bool { return e.metric("headgate_edge_reloads_total", "adopted") >= 50 })
-	eventually(t, 5*time.Second, "goroutines at base", func() bool { return e.metric("go_goroutines") <= before+3 })
+	within(t, 5*time.Second, "many reloads", func() bool { return e.metric("headgate_edge_reloads_total", "adopted") >= 50 })
+	within(t, 5*time.Second, "goroutines at base", func() bool { return e.metric("go_goroutines") <= before+3 })
 	if got := status(t, e.base+"/hello"); got != 200 {
 		t.Errorf("after the reloads: %d", got)
 	}
@@ -211,8 +211,27 @@ func TestTheFileIsFollowed(t *testing.T) {
 	e.write(file + "  capasity: {}\n")
 	e.said(`(edge.yaml:4:3: gate.capasity)`)
 	e.write(file + "  capacity: {limit: {fixed: 9}}\n")
-	eventually(t, 5*time.Second, "the new limit", func() bool { return e.metric("headgate_limit") == 9 })
+	within(t, 5*time.Second, "the new limit", func() bool { return e.metric("headgate_limit") == 9 })
 	if first, second := status(t, e.base+"/hello"), status(t, e.base+"/hello"); first != 200 || second != 429 {
 		t.Errorf("%d, %d: the balance was not kept", first, second)
+	}
+}
+
+func TestTheAdminPagesAnswerOutsideOfTheGate(t *testing.T) {
+	need(t)
+	e := startEdge(t, newBackend(t).URL, "gate:\n  capacity: {limit: {fixed: 1}, max_wait: none}\n")
+	fillUp(t, e, 1)
+	for path, want := range map[string]string{
+		"/": "<title>", "/headgate/": "<title>", "/metrics": "headgate_in_flight", "/livez": "alive", "/readyz": "ready",
+	} {
+		resp, err := http.Get(e.admin + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d, %v", path, resp.StatusCode, err)
+		}
 	}
 }

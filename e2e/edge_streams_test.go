@@ -143,7 +143,7 @@ func TestAStreamLeavesItsSlotWithItsFirstFlush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "one stream, no slot", func() bool {
+	within(t, 5*time.Second, "one stream, no slot", func() bool {
 		return e.metric("headgate_streams") == 1 && e.metric("headgate_in_flight") == 0
 	})
 	resp.Body.Close()
@@ -181,6 +181,6 @@ func TestAClientThatLeavesAStreamEndsItUpstream(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	cancel()
-	eventually(t, 5*time.Second, "the upstream's handler ends", func() bool { return b.running.Load() == 0 })
+	within(t, 5*time.Second, "the upstream's handler ends", func() bool { return b.running.Load() == 0 })
 	e.atRest()
 }

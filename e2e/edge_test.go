@@ -191,8 +191,8 @@ func containsAll(s string, parts []string) bool {
 	return true
 }
 
-// eventually waits until ok, and fails the test with what otherwise.
-func eventually(t testing.TB, longest time.Duration, what string, ok func() bool) {
+// within waits until ok, and fails the test with what otherwise.
+func within(t testing.TB, longest time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(longest); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {
@@ -205,7 +205,7 @@ func eventually(t testing.TB, longest time.Duration, what string, ok func() bool
 // atRest waits until nothing is in flight, waiting or open.
 func (e *edge) atRest() {
 	e.t.Helper()
-	eventually(e.t, 10*time.Second, "nothing in flight, waiting or open", func() bool {
+	within(e.t, 10*time.Second, "nothing in flight, waiting or open", func() bool {
 		return e.metric("headgate_in_flight")+e.metric("headgate_queue_depth")+e.metric("headgate_streams") == 0
 	})
 }

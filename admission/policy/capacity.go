@@ -36,6 +36,9 @@ func (p Pool) options(at place) admission.Pool {
 // [shed.Throughput] with its defaults.
 type Law struct {
 	Throughput *Throughput `yaml:"throughput"`
+	Gradient2  *Gradient2  `yaml:"gradient2"`
+	Vegas      *Vegas      `yaml:"vegas"`
+	AIMD       *AIMD       `yaml:"aimd"`
 	Fixed      *Int        `yaml:"fixed"`
 }
 
@@ -47,17 +50,32 @@ type Throughput struct {
 	Promise Duration `yaml:"promise"`
 }
 
+// Gradient2 is [shed.Gradient2].
+type Gradient2 struct {
+	Min       Int    `yaml:"min"`
+	Max       Int    `yaml:"max"`
+	Initial   Int    `yaml:"initial"`
+	Tolerance Number `yaml:"tolerance"`
+}
+
+// Vegas is [shed.Vegas].
+type Vegas struct {
+	Min     Int `yaml:"min"`
+	Max     Int `yaml:"max"`
+	Initial Int `yaml:"initial"`
+}
+
+// AIMD is [shed.AIMD].
+type AIMD struct {
+	Min     Int    `yaml:"min"`
+	Max     Int    `yaml:"max"`
+	Initial Int    `yaml:"initial"`
+	Backoff Number `yaml:"backoff"`
+}
+
 // options returns the law, or nil when it makes no sense.
 func (l Law) options(at place) shed.Limit {
-	var all []shed.Limit
-	if t := l.Throughput; t != nil {
-		all = append(all, shed.Throughput{
-			Min: int(t.Min), Max: int(t.Max), Initial: int(t.Initial), Promise: time.Duration(t.Promise),
-		})
-	}
-	if l.Fixed != nil {
-		all = append(all, shed.Fixed(*l.Fixed))
-	}
+	all := l.all()
 	switch len(all) {
 	case 0:
 		return shed.Throughput{}
@@ -70,4 +88,26 @@ func (l Law) options(at place) shed.Limit {
 	}
 	at.wrongf("one law, not %d", len(all))
 	return nil
+}
+
+// all returns the laws that are set.
+func (l Law) all() (all []shed.Limit) {
+	if t := l.Throughput; t != nil {
+		all = append(all, shed.Throughput{
+			Min: int(t.Min), Max: int(t.Max), Initial: int(t.Initial), Promise: time.Duration(t.Promise),
+		})
+	}
+	if g := l.Gradient2; g != nil {
+		all = append(all, shed.Gradient2{Min: int(g.Min), Max: int(g.Max), Initial: int(g.Initial), Tolerance: float64(g.Tolerance)})
+	}
+	if v := l.Vegas; v != nil {
+		all = append(all, shed.Vegas{Min: int(v.Min), Max: int(v.Max), Initial: int(v.Initial)})
+	}
+	if a := l.AIMD; a != nil {
+		all = append(all, shed.AIMD{Min: int(a.Min), Max: int(a.Max), Initial: int(a.Initial), Backoff: float64(a.Backoff)})
+	}
+	if l.Fixed != nil {
+		all = append(all, shed.Fixed(*l.Fixed))
+	}
+	return all
 }

@@ -19,6 +19,7 @@ type Gate struct {
 	Limits      Limits           `yaml:"limits"`
 	Capacity    Pool             `yaml:"capacity"`
 	Pools       map[string]Pool  `yaml:"pools"`
+	Pressure    Pressure         `yaml:"pressure"`
 	Deadline    Deadline         `yaml:"deadline"`
 	LevelHeader string           `yaml:"level_header"`
 	Routes      map[string]Route `yaml:"routes"`
@@ -33,6 +34,7 @@ func (g *Gate) options(at place, ls limits) admission.Options {
 		Name:        g.Name,
 		Tenant:      identify(at.in("callers"), g.Callers, addresses),
 		ClientIP:    clientIP,
+		Pressure:    g.Pressure.options(at.in("pressure")),
 		Deadline:    g.Deadline.options(at.in("deadline")),
 		LevelHeader: g.LevelHeader,
 		Headers:     names(at.in("headers"), g.Headers, headerSets),

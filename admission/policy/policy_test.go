@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 func build(text string, r Resources) (admission.Options, error) {
@@ -45,6 +46,8 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 		{"negative rate", "gate:\n  limits:\n    rate: {rate: -5/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
 		{"rate not a number", "gate:\n  limits:\n    rate: {rate: NaN/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
 		{"two laws", "gate:\n  capacity:\n    limit: {fixed: 3, throughput: {}}", "policy.yaml:3:12: gate.capacity.limit: one law, not 2"},
+		{"law out of range", "gate:\n  capacity:\n    limit: {aimd: {backoff: 2}}", "policy.yaml:3:12: gate.capacity.limit: shed: AIMD.Backoff"},
+		{"pressure", "gate:\n  pressure: {heap: {high: 0.5, low: 0.9}}", "policy.yaml:2:13: gate.pressure: shed: Guard.Signals[0]"},
 		{"no slots", "gate:\n  capacity:\n    limit: {fixed: 0}", "policy.yaml:3:12: gate.capacity.limit: shed: Fixed = 0"},
 		{"min above max", "gate:\n  pools:\n    db: {limit: {throughput: {min: 9, max: 3}}}", "gate.pools.db.limit: shed: Throughput.Max = 3"},
 		{"pool that is not there", "gate:\n  routes:\n    /a: {pool: db}", "policy.yaml:3:16: gate.routes./a.pool: \"db\" is not in gate.pools"},
@@ -186,6 +189,29 @@ gate:
 	}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, want %+v", asked, want)
+	}
+}
+
+func TestEveryLawAndSignalCanBeNamed(t *testing.T) {
+	for law, want := range map[string]shed.Limit{
+		"throughput: {max: 9}":      shed.Throughput{Max: 9},
+		"gradient2: {tolerance: 2}": shed.Gradient2{Tolerance: 2},
+		"vegas: {min: 3}":           shed.Vegas{Min: 3},
+		"aimd: {backoff: 0.5}":      shed.AIMD{Backoff: 0.5},
+		"fixed: 4":                  shed.Fixed(4),
+	} {
+		opts, err := build("gate: {capacity: {limit: {"+law+"}}}", Resources{})
+		if err != nil || opts.Limit != want {
+			t.Errorf("%s is %+v, %v", law, opts.Limit, err)
+		}
+	}
+	opts, err := build("gate: {pressure: {heap: {}, scheduler: {high: 0.1}}}", Resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap, scheduler := opts.Pressure.Signals[0], opts.Pressure.Signals[1]
+	if heap.High != shed.Heap().High || heap.Low != shed.Heap().Low || scheduler.High != 0.1 || scheduler.Low != 0 {
+		t.Errorf("signals %+v and %+v", heap, scheduler)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/headgate-go/headgate/dashboard"
 )
 
 // admin serves what operators and probes ask for. It is outside of the gate, so
@@ -12,6 +14,10 @@ import (
 func (e *edge) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{}))
+	mux.Handle("/headgate/", dashboard.Handler(
+		dashboard.Title("edge to "+e.settings.Load().Upstream.parsed.Redacted()),
+		dashboard.Gate(e.gate), dashboard.Outbound("upstream", e.outbound)))
+	mux.Handle("GET /{$}", http.RedirectHandler("/headgate/", http.StatusSeeOther))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", e.ready)
 	return mux

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -25,10 +26,12 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.maxBody > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
 	}
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &body{ReadCloser: r.Body, patience: p}
-	}
 	p.disarm() // of the server's own, which counts from the request's arrival
+	if r.Body != nil && r.Body != http.NoBody {
+		b := &body{ReadCloser: r.Body, patience: p}
+		r.Body = b
+		defer b.abandon()
+	}
 	g.next.ServeHTTP(p, r)
 	p.arm() // for what is still buffered
 }
@@ -78,42 +81,62 @@ func (p *patience) disarm() {
 }
 
 // body is the request's body: each read has the time of one stall, and none
-// outlives the request's deadline. The transport reads it on a goroutine of its
-// own, and net/http does not let go of a body while somebody reads: without an end
-// to the read, a client that dribbles would hold its slot after its answer.
+// outlives the request's deadline, or its handler. The transport reads on a
+// goroutine of its own, which may still do so when the upstream has long answered,
+// and net/http sends nothing while somebody reads: without an end to the read, an
+// early answer would wait for the client's next byte.
 type body struct {
 	io.ReadCloser
 	*patience
-	reading, closed atomic.Bool
+
+	mu      sync.Mutex // so that no deadline is set once the connection is somebody else's
+	reading bool
+	over    bool // the handler has returned
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	b.reading.Store(true)
-	defer b.reading.Store(false)
+	if !b.begin() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.end(err)
+	return n, err
+}
+
+// begin sets the end of a read, and says whether there may be one.
+func (b *body) begin() bool {
 	until := time.Now().Add(b.stall)
 	if b.bounded && b.deadline.Before(until) {
 		until = b.deadline
 	}
-	_ = b.control.SetReadDeadline(until)
-	if b.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.reading = true
+		_ = b.control.SetReadDeadline(until)
 	}
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		if !b.closed.Load() {
-			b.stalled.Store(true)
-		}
-		return n, err
-	}
-	_ = b.control.SetReadDeadline(time.Time{})
-	return n, err
+	return !b.over
 }
 
-// Close ends a read that is under way, then the body.
-func (b *body) Close() error {
-	b.closed.Store(true)
-	if b.reading.Load() {
+func (b *body) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = false
+	switch {
+	case b.over:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.stalled.Store(true)
+	default:
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+}
+
+// abandon ends a read that is under way. There will be no other.
+func (b *body) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	if b.reading {
 		_ = b.control.SetReadDeadline(time.Unix(1, 0))
 	}
-	return b.ReadCloser.Close()
 }

@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/shed"
+)
+
+// Pressure is [shed.Guard] with the signals that a process has by itself. A
+// program may add its own to the options.
+type Pressure struct {
+	Heap      *Signal  `yaml:"heap"`      // shed.Heap
+	Scheduler *Signal  `yaml:"scheduler"` // shed.SchedulerLatency
+	Every     Duration `yaml:"every"`
+	Hold      Duration `yaml:"hold"`
+	Cohort    Number   `yaml:"cohort"`
+}
+
+// Signal is when a signal is high and low again; zero is the signal's default.
+type Signal struct {
+	High Number `yaml:"high"`
+	Low  Number `yaml:"low"`
+}
+
+func (p Pressure) options(at place) shed.Guard {
+	guard := shed.Guard{Every: time.Duration(p.Every), Hold: time.Duration(p.Hold), Cohort: float64(p.Cohort)}
+	for _, one := range []struct {
+		says *Signal
+		make func() shed.Signal
+	}{{p.Heap, shed.Heap}, {p.Scheduler, shed.SchedulerLatency}} {
+		if one.says != nil {
+			guard.Signals = append(guard.Signals, one.says.apply(one.make()))
+		}
+	}
+	_, err := guard.New()
+	at.wrong(err)
+	return guard
+}
+
+// apply puts the file's numbers over the signal's own. A high of its own brings the
+// default low with it.
+func (s Signal) apply(to shed.Signal) shed.Signal {
+	if s.High != 0 {
+		to.High, to.Low = float64(s.High), 0
+	}
+	if s.Low != 0 {
+		to.Low = float64(s.Low)
+	}
+	return to
+}
