@@ -1,6 +1,7 @@
 // Command bench measures Headgate.
 //
 //	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-oracle]
+//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-only TEXT] [-repeats N] [-profile DIR]
 //	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
 package main
 
