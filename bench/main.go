@@ -1,41 +1,49 @@
 // Command bench measures Headgate.
 //
 //	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-oracle]
-//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-only TEXT] [-repeats N] [-profile DIR]
+//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
 //	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
+//	go -C bench run . all [-report FILE] [-short]
 package main
 
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/headgate-go/headgate/bench/gauntlet"
+	"github.com/headgate-go/headgate/bench/overhead"
 	"github.com/headgate-go/headgate/bench/shared"
 )
 
-var commands = map[string]func(args []string) error{
+// command measures what its arguments say and writes its tables to w.
+type command func(w io.Writer, args []string) error
+
+var commands = map[string]command{
+	"all":      runAll,
 	"gauntlet": runGauntlet,
+	"overhead": overhead.Main,
 	"shared":   shared.Main,
 }
 
 func main() {
-	var run func([]string) error
+	var run command
 	if len(os.Args) > 1 {
 		run = commands[os.Args[1]]
 	}
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench gauntlet|shared [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|shared|all [flags]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[2:]); err != nil {
+	if err := run(os.Stdout, os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func runGauntlet(args []string) error {
+func runGauntlet(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("gauntlet", flag.ExitOnError)
 	asJSON := f.Bool("json", false, "write the rows as JSON")
 	only := f.String("only", "", "comma-separated scenarios; empty: all")
@@ -62,17 +70,17 @@ func runGauntlet(args []string) error {
 		}
 	}
 	if *trace {
-		gauntlet.WriteTrace(os.Stdout, out)
+		gauntlet.WriteTrace(w, out)
 		return nil
 	}
 	if *asJSON {
-		return gauntlet.WriteJSON(os.Stdout, out.Rows)
+		return gauntlet.WriteJSON(w, out.Rows)
 	}
 	var names []string
 	for _, e := range entrants {
 		names = append(names, e.Name)
 	}
-	gauntlet.WriteTable(os.Stdout, out.Rows, names)
+	gauntlet.WriteTable(w, out.Rows, names)
 	return nil
 }
 

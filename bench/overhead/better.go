@@ -1,27 +1,27 @@
 package overhead
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Better says where somebody else's library is better than the whole gate, which
-// does more than any of them. Hand-written pieces are no library.
+// Better says where somebody else's library is better than the gate that does at
+// least as much, a line for each library and bench. Hand-written pieces are no
+// library.
 func (r *Result) Better() (lines []string) {
-	for _, x := range r.Rows {
-		if isKit(x.Subject) || x.Bare || x.CPU != 1 || x.Subject == bareRefusal {
-			continue
-		}
-		mine := r.row(x.Bench, mineFor(x), x.CPU, x.Keys)
-		if mine == nil {
-			continue
-		}
-		where := fmt.Sprintf("%s, %s: %s (%s)", x.Bench, keyWord(x.Keys), x.Subject, x.Does)
-		if x.NsOp < mine.NsOp {
-			lines = append(lines, fmt.Sprintf("%s takes %.0f ns where `%s` takes %.0f.", where, x.NsOp, mine.Subject, mine.NsOp))
-		}
-		if x.Allocs < mine.Allocs {
-			lines = append(lines, fmt.Sprintf("%s makes %d allocations where `%s` makes %d.", where, x.Allocs, mine.Subject, mine.Allocs))
-		}
-		if heapWord(x) != "" && x.HeapKey < mine.HeapKey {
-			lines = append(lines, fmt.Sprintf("%s keeps %.0f B a key where `%s` keeps %.0f.", where, x.HeapKey, mine.Subject, mine.HeapKey))
+	for _, bench := range []string{admitted, refused429, refused503} {
+		for _, s := range all() {
+			if isKit(s.name) || s.bare || s.name == bareRefusal || !s.takesPart(bench) {
+				continue
+			}
+			mine := mineFor(bench, s)
+			var facts []string
+			for _, keys := range r.keysOf(bench) {
+				facts = append(facts, better(r.row(bench, s.name, 1, keys), r.row(bench, mine, 1, keys))...)
+			}
+			if len(facts) > 0 {
+				lines = append(lines, fmt.Sprintf("%s: %s (%s) than %s: %s", bench, s.name, s.does, mine, strings.Join(facts, "; ")))
+			}
 		}
 	}
 	return lines
@@ -29,14 +29,29 @@ func (r *Result) Better() (lines []string) {
 
 // mineFor compares like with like: those that write rate headers with the gate
 // that does.
-func mineFor(x Row) string {
-	if x.Bench != admitted {
+func mineFor(bench string, s *subject) string {
+	switch {
+	case bench != admitted:
 		return kitWhole
-	}
-	for _, s := range keyed() {
-		if s.name == x.Subject {
-			return kitHeaders
-		}
+	case len(s.headers) > 0:
+		return kitHeaders
 	}
 	return kitNoDeadline
+}
+
+// better says in what one row is better than another.
+func better(x, mine *Row) (facts []string) {
+	if x == nil || mine == nil {
+		return nil
+	}
+	if x.NsOp < mine.NsOp {
+		facts = append(facts, fmt.Sprintf("%.0f ns to %.0f at %s", x.NsOp, mine.NsOp, keyWord(x.Keys)))
+	}
+	if x.Allocs < mine.Allocs && x.Keys == 1 {
+		facts = append(facts, fmt.Sprintf("%d allocations to %d", x.Allocs, mine.Allocs))
+	}
+	if heapWord(*x) != "" && x.HeapKey < mine.HeapKey {
+		facts = append(facts, fmt.Sprintf("%.0f B a key to %.0f at %s", x.HeapKey, mine.HeapKey, keyWord(x.Keys)))
+	}
+	return facts
 }

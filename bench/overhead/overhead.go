@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -53,6 +54,7 @@ func Main(w io.Writer, args []string) error {
 	only := f.String("only", "", "only subjects whose name contains this, and what they are compared with")
 	profile := f.String("profile", "", "write CPU and mutex profiles of the measured turns into this directory")
 	repeats := f.Int("repeats", 0, "interleaved repeats; 0: 10")
+	keys := f.String("keys", "", "comma-separated numbers of keys; empty: 1,10000,1000000")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -64,6 +66,9 @@ func Main(w io.Writer, args []string) error {
 		r.repeats = *repeats
 	}
 	r.only = *only
+	if err := r.over(*keys); err != nil {
+		return err
+	}
 	var out *Result
 	err := profiled(*profile, func() (err error) {
 		out, err = r.measure()
@@ -84,12 +89,20 @@ func Main(w io.Writer, args []string) error {
 	return nil
 }
 
-// Measure is the whole measurement, or the short one.
-func Measure(brief bool) (*Result, error) {
-	if brief {
-		return short().measure()
+// over sets the numbers of keys, unless the list is empty.
+func (r *run) over(list string) error {
+	if list == "" {
+		return nil
 	}
-	return plan().measure()
+	r.keys = nil
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-keys: %q is not a number of keys", word)
+		}
+		r.keys = append(r.keys, n)
+	}
+	return nil
 }
 
 // Result is all that was measured.

@@ -23,6 +23,10 @@ func (r *Result) WriteTables(w io.Writer) {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", c.Word(), c.What, c.Got, c.Must)
 	}
 	t.Flush()
+	fmt.Fprintf(w, "\nwhere another library is better, on one core, at the part of it that it does\n")
+	for _, line := range r.Better() {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
 }
 
 func (r *Result) keysOf(bench string) (keys []int) {
@@ -67,7 +71,7 @@ func keyWord(keys int) string {
 
 // heapWord says what a key costs, where there are enough of them to tell.
 func heapWord(x Row) string {
-	if x.HeapKey == 0 || x.Keys < 1000 {
+	if x.HeapKey == 0 || x.Keys < 100_000 {
 		return ""
 	}
 	return fmt.Sprintf("%.0f", x.HeapKey)

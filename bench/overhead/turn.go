@@ -19,16 +19,24 @@ type work struct {
 	touched byte // by fill, so that it is not compiled away
 }
 
-// turn lets each caller ask for the length of a turn. The time of a request is that
-// of all cores together: it halves when two cores do twice the work.
+var began = time.Now()
+
+func wallTime() time.Duration { return time.Since(began) }
+
+// turn lets each caller ask for the length of a turn. On one core a request takes
+// the time of the processor; on several it takes the time that passes, of all cores
+// together: it halves when two do twice the work.
 func (g *group) turn(e *entry, callers []*caller) (taken, error) {
 	var before, after runtime.MemStats
 	parts := make([]work, len(callers))
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	clock := wallTime
+	if len(callers) == 1 {
+		clock = cpuTime
+	}
 	var all sync.WaitGroup
 	for i, c := range callers {
-		all.Go(func() { parts[i] = c.work(e, start, g.run.turn) })
+		all.Go(func() { parts[i] = c.work(e, clock, g.run.turn) })
 	}
 	all.Wait()
 	runtime.ReadMemStats(&after)
@@ -47,18 +55,18 @@ func (g *group) turn(e *entry, callers []*caller) (taken, error) {
 	}, nil
 }
 
-func (c *caller) work(e *entry, start time.Time, length time.Duration) (w work) {
+func (c *caller) work(e *entry, clock func() time.Duration, length time.Duration) (w work) {
 	ask, want := e.ask, e.want
-	for time.Since(start) < length {
+	for w.busy < length {
 		w.touched ^= c.fill()
-		from := time.Now()
+		from := clock()
 		for _, key := range &c.batch {
 			c.as(key)
 			if ask(c) != want {
 				w.wrong++
 			}
 		}
-		w.busy += time.Since(from)
+		w.busy += clock() - from
 		w.done += batchSize
 	}
 	return w

@@ -33,8 +33,8 @@ type run struct {
 	names          int
 }
 
-// Main runs the benchmark with the arguments of the command.
-func Main(args []string) error {
+// Main runs the benchmark with the arguments of the command and writes its table.
+func Main(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("shared", flag.ContinueOnError)
 	r := &run{warm: 3 * time.Second}
 	f.IntVar(&r.n, "n", 8, "instances")
@@ -63,13 +63,13 @@ func Main(args []string) error {
 		return err
 	}
 	if *asJSON {
-		return json.NewEncoder(os.Stdout).Encode(struct {
+		return json.NewEncoder(w).Encode(struct {
 			Rows    []row       `json:"rows"`
 			Outages []outageRow `json:"outages"`
 		}{rows, outages})
 	}
-	r.print(os.Stdout, rows)
-	printOutages(os.Stdout, outages)
+	r.print(w, rows)
+	printOutages(w, outages)
 	return nil
 }
 
