@@ -35,7 +35,7 @@ func TestThePageShowsAnOutage(t *testing.T) {
 	eventually(t, tab, "somebody waits", value("waiting")+" > 0")
 	time.Sleep(12 * time.Second)
 	keep(t, shoot(t, tab, "live-light", chromedp.CaptureScreenshot()))
-	s.away.Store(true)
+	s.fleet.away.Store(true)
 	eventually(t, tab, "the store is seen to be away", `/degraded/.test(document.body.innerText)`)
 	look(t, tab, 1200, "dark")
 	time.Sleep(1500 * time.Millisecond) // a frame in these colours

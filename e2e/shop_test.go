@@ -25,17 +25,19 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// shop is a service with one of everything that the kit can show: a gate with two
+// shop is a service with one of everything that the kit can show: a gate with
 // pools, limits, a shared limit whose store comes and goes, calls to an API that
-// throttles, a work queue.
+// throttles and fails, a work queue, a gate in shadow.
 type shop struct {
 	*httptest.Server
-	gate  *admission.Gate
-	slow  atomic.Int64 // nanoseconds that the database takes
-	away  atomic.Bool  // the store
-	names []string     // aliases of the tenants
-	api   *httptest.Server
-	call  *outbound.Transport
+	gate   *admission.Gate
+	shadow *admission.Gate
+	fleet  fleetStore
+	slow   atomic.Int64 // nanoseconds that the database takes
+	names  []string     // aliases of the tenants
+	api    *httptest.Server
+	broken atomic.Bool // the API
+	call   *outbound.Transport
 }
 
 // newShop starts a shop at addr, or anywhere. Its tenants are shown under names.
@@ -50,13 +52,19 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 		Tenant: admission.APIKey("X-API-Key", s.lookup),
 		Rate: ratelimit.All(
 			ratelimit.PerKey(80, 80, ratelimit.Name("each")),
-			fleet{Limiter: ratelimit.PerKey(100_000, 100_000, ratelimit.Name("fleet")), away: &s.away},
+			fleet{ratelimit.PerKey(100_000, 100_000, ratelimit.Name("fleet")), &s.fleet},
 		),
 		Anonymous: ratelimit.PerKey(5, 5, ratelimit.MaxKeys(4)),
 		Limit:     shed.Throughput{Max: 256},
-		Pools:     map[string]admission.Pool{"reports": {Limit: shed.Fixed(4), Bytes: 1 << 20}},
-		Deadline:  admission.TimeoutHeader("X-Timeout", 2*time.Second),
-		Observer:  m,
+		Pools: map[string]admission.Pool{
+			"reports": {Limit: shed.Fixed(4), Bytes: 1 << 20},
+			"legacy":  {Limit: floored{}},
+		},
+		Deadline: admission.TimeoutHeader("X-Timeout", 2*time.Second),
+		Observer: m,
+	})
+	s.shadow = admission.MustNew(admission.Options{
+		Name: "trial", Rate: ratelimit.PerKey(1, 1), Limit: shed.Fixed(1000), Shadow: admission.ShadowRate, Observer: m,
 	})
 	s.startAPI(t, m)
 	work := newWork(t)
@@ -72,6 +80,8 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	mux.Handle("/browse", s.gate.At(priority.Normal)(db))
 	mux.Handle("/profile", s.gate.At(priority.High)(db))
 	mux.Handle("/export", s.gate.At(priority.Batch)(db))
+	mux.Handle("/trial", s.shadow.At(priority.Normal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	mux.Handle("/legacy", s.gate.At(priority.High, admission.In("legacy"))(newDatabase(4, &s.slow)))
 	mux.Handle("/report", s.gate.At(priority.Batch, admission.In("reports"))(newDatabase(4, &s.slow)))
 	s.Server = httptest.NewUnstartedServer(mux)
 	if addr != "" {
@@ -106,6 +116,8 @@ func (s *shop) startAPI(t testing.TB, m *metrics.Metrics) {
 		if d := limit.Take(r.Context(), time.Now(), ratelimit.Key{}, 1, 0); !d.OK {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
+		} else if s.broken.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
 	t.Cleanup(s.api.Close)
@@ -156,18 +168,43 @@ func newDatabase(width int, slow *atomic.Int64) http.Handler {
 	})
 }
 
+// floored is a limit that can fall no further than it is.
+type floored struct{}
+
+func (floored) New() (shed.Law, error)                     { return floored{}, nil }
+func (floored) Limit() int                                 { return 1 }
+func (floored) Bounds() (least, most int)                  { return 1, 8 }
+func (floored) Note(time.Time, shed.Load) (none shed.Step) { return none }
+func (floored) Done(time.Time, shed.Load, shed.Sample) (none shed.Step) {
+	return none
+}
+
 // fleet is a limit that says it is shared through a store.
 type fleet struct {
 	ratelimit.Limiter
-	away *atomic.Bool
+	store *fleetStore
 }
 
+type fleetStore struct {
+	away  atomic.Bool
+	calls atomic.Uint64
+}
+
+// Take counts as a call to the store.
+func (f fleet) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
+	f.store.calls.Add(1)
+	return f.Limiter.Take(ctx, now, key, cost, maxWait)
+}
+
+// StoreStats says how the store is.
 func (f fleet) StoreStats() ratelimit.StoreStats {
+	calls := f.store.calls.Load()
 	s := ratelimit.StoreStats{
 		Name: "fleet", State: "shared", Peers: 3, Rate: 100_000, ShareRate: 33_333, Keys: 5,
-		Calls: []ratelimit.StoreCalls{{Result: "ok", Count: 100}, {Result: "timeout", Count: 2}},
+		Calls:    []ratelimit.StoreCalls{{Result: "ok", Count: calls}, {Result: "timeout", Count: calls / 50}},
+		CallTime: time.Duration(calls) * 300 * time.Microsecond,
 	}
-	if f.away.Load() {
+	if f.store.away.Load() {
 		s.State, s.Why, s.Degraded, s.AwayKeys = "degraded", "timeout", true, 5
 	}
 	return s
@@ -177,7 +214,7 @@ func (f fleet) StoreStats() ratelimit.StoreStats {
 // checkouts, from tenants in turn and from strangers.
 func (s *shop) load(t testing.TB, perSecond int) (stop func()) {
 	t.Helper()
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	clients := newClients()
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -185,7 +222,7 @@ func (s *shop) load(t testing.TB, perSecond int) (stop func()) {
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			for range perSecond / 100 {
-				all.Go(func() { s.send(ctx, client) })
+				all.Go(func() { s.send(ctx, clients[rand.IntN(len(clients))]) })
 			}
 			<-tick.C
 		}
@@ -193,12 +230,29 @@ func (s *shop) load(t testing.TB, perSecond int) (stop func()) {
 	return sync.OnceFunc(func() {
 		cancel()
 		all.Wait()
-		client.CloseIdleConnections()
+		for _, c := range clients {
+			c.CloseIdleConnections()
+		}
 	})
 }
 
+// newClients returns clients at several addresses of this machine.
+func newClients() (all []*http.Client) {
+	for i := range 8 {
+		dial := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(i+1))}}
+		all = append(all, &http.Client{
+			Timeout:   5 * time.Second,
+			Transport: &http.Transport{DialContext: dial.DialContext, MaxIdleConnsPerHost: 64},
+		})
+	}
+	return all
+}
+
 func (s *shop) send(ctx context.Context, client *http.Client) {
-	paths := []string{"/export", "/export", "/export", "/browse", "/browse", "/browse", "/profile", "/checkout", "/report"}
+	paths := []string{
+		"/export", "/export", "/export", "/export", "/browse", "/browse", "/browse", "/profile", "/checkout", "/checkout",
+		"/report", "/legacy", "/trial",
+	}
 	req, err := http.NewRequestWithContext(ctx, "GET", s.URL+paths[rand.IntN(len(paths))], nil)
 	if err != nil {
 		return

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/units"
+)
+
+// Refusals that callers bring upon themselves, and those of a shutdown, are not for
+// want of capacity.
+const notShed = `unidentified|rate-limited|never|tenant-cap|client-gone|draining`
+
+// prom fills in what expressions have in common: GATE selects by job and gate, JOB
+// by job alone, SHED what was refused for want of capacity.
+func prom(expr string) string {
+	return strings.NewReplacer(
+		"GATE", `job=~"$job",gate=~"$gate"`,
+		"JOB", `job=~"$job"`,
+		"SHED", `outcome="refused",reason!~"`+notShed+`"`,
+		"RATE", `$__rate_interval`,
+	).Replace(expr)
+}
+
+func q(expr, legend string) query { return query{prom(expr), legend} }
+
+func hurt(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("Is anybody being hurt?")).
+		WithPanel(number("Critical work refused", "Above zero: the service is down for somebody. Find what got slow under Where, and take load off it.", units.RequestsPerSecond, 4, 0.001, 0.1,
+			q(`sum(rate(headgate_requests_total{GATE,SHED,level="critical"}[RATE])) or vector(0)`, "critical"))).
+		WithPanel(number("Share refused for want of capacity", "High for long: demand is above capacity. Add capacity, or tell the biggest callers of batch work to slow down.", units.PercentUnit, 4, 0.01, 0.1,
+			q(`sum(rate(headgate_requests_total{GATE,SHED}[RATE])) / sum(rate(headgate_requests_total{GATE,outcome!="exempt"}[RATE]))`, "refused"))).
+		WithPanel(number("Share failed", "Failures of admitted work are the service's own: look at its errors before you look at the gate.", units.PercentUnit, 4, 0.01, 0.05,
+			q(`sum(rate(headgate_requests_total{GATE,outcome=~"failed|timed-out"}[RATE])) / sum(rate(headgate_requests_total{GATE,outcome!~"refused|exempt"}[RATE]))`, "failed"))).
+		WithPanel(figure("Served", "A sudden fall with nothing refused: traffic does not arrive. Look in front of the service.", units.RequestsPerSecond, 4,
+			q(`sum(rate(headgate_requests_total{GATE,outcome="served"}[RATE]))`, "served"))).
+		WithPanel(number("Service time, 99 of 100", "Above what you promise: the handlers are slow, and the limit will come down to match.", units.Seconds, 4, 1, 5,
+			q(`histogram_quantile(0.99, sum by (le) (rate(headgate_service_seconds_bucket{GATE}[RATE])))`, "p99"))).
+		WithPanel(number("Shutting down", "A gate that stays here hangs in its drain: look for requests that never end.", units.Short, 4, 1, 1000,
+			q(`sum(headgate_draining{GATE})`, "gates"))).
+		WithPanel(byLevel(stacked("Admitted, by level", "If a level that matters shrinks while one below it does not, its routes carry the wrong level.", units.RequestsPerSecond, 12,
+			q(`sum by (level) (rate(headgate_requests_total{GATE,outcome!~"refused|exempt"}[RATE]))`, "{{level}}")))).
+		WithPanel(byLevel(stacked("Refused for want of capacity, by level", "Batch first is as it should be. Anything above it means that capacity is far below demand.", units.RequestsPerSecond, 12,
+			q(`sum by (level) (rate(headgate_requests_total{GATE,SHED}[RATE]))`, "{{level}}"))))
+}
+
+func why(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("Why?")).
+		WithPanel(stacked("Refused, by reason", "rate-limited and tenant-cap are for the caller to change; queue-full, hopeless and waited-too-long mean too little capacity.", units.RequestsPerSecond, 12,
+			q(`sum by (reason) (rate(headgate_requests_total{GATE,outcome="refused"}[RATE])) > 0`, "{{reason}}"))).
+		WithPanel(lines("Retry-After handed out", "Long waits on 503 mean a long way back: tell the callers, who should be honouring it.", units.Seconds, 6,
+			q(`histogram_quantile(0.5, sum by (le, status) (rate(headgate_retry_after_seconds_bucket{GATE}[RATE])))`, "{{status}} median"),
+			q(`histogram_quantile(0.9, sum by (le, status) (rate(headgate_retry_after_seconds_bucket{GATE}[RATE])))`, "{{status}} 9 of 10"))).
+		WithPanel(stacked("Would have been refused, in shadow", "What a layer in shadow mode would do: compare with the reasons before you switch it on.", units.RequestsPerSecond, 6,
+			q(`sum by (reason) (rate(headgate_shadowed_total{GATE}[RATE]))`, "{{reason}}"))).
+		WithPanel(stacked("What the rate step decided from", "overflow: too many callers for the table. share, open or closed: the shared limit's store is away.", units.RequestsPerSecond, 12,
+			q(`sum by (source) (rate(headgate_rate_decisions_total{GATE}[RATE])) > 0`, "{{source}}"))).
+		WithPanel(lines("Callers tracked", "At the bound, newcomers share one bucket: raise MaxKeys, or find who sends made-up keys.", units.Short, 6,
+			q(`sum by (limit) (headgate_rate_keys{GATE})`, "{{limit}}"),
+			q(`max by (limit) (headgate_rate_keys_most{GATE})`, "{{limit}} bound"))).
+		WithPanel(lines("Decisions beyond the table", "Above zero, newcomers are being limited together: raise MaxKeys, or find who sends made-up keys.", units.OpsPerSecond, 6,
+			q(`sum by (limit) (rate(headgate_rate_overflow_total{GATE}[RATE]))`, "{{limit}}")))
+}
+
+func where(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("Where does it get stuck?")).
+		WithPanel(lines("In flight, under the limit", "In flight at the limit, and the limit low: what the handlers call is slow. In flight at a limit that stays high: add capacity.", units.Short, 12,
+			q(`sum by (gate, pool) (headgate_in_flight{GATE})`, "{{gate}} {{pool}} in flight"),
+			q(`sum by (gate, pool) (headgate_limit{GATE})`, "{{gate}} {{pool}} limit"),
+			q(`sum by (gate, pool) (headgate_limit_least{GATE})`, "{{gate}} {{pool}} floor"))).
+		WithPanel(stacked("Why the limit moved", "latency and saturated name a slow dependency, stalled one that hangs, thrash a contended one, errors one that drops work.", units.Short, 8,
+			q(`sum by (cause) (increase(headgate_limit_moves_total{GATE}[RATE])) > 0`, "{{cause}}"))).
+		WithPanel(figure("Last move", "Why the limit is where it is, for each gate and pool.", units.Short, 4,
+			q(`max by (gate, pool, cause) (headgate_limit_cause{GATE}) == 1`, "{{gate}} {{pool}} {{cause}}")).
+			TextMode(common.BigValueTextModeName).GraphMode(common.BigValueGraphModeNone).Height(8)).
+		WithPanel(byLevel(stacked("Waiting, by level", "A queue that never empties buys no throughput, only latency: capacity is below demand.", units.Short, 12,
+			q(`sum by (level) (headgate_queue_depth{GATE})`, "{{level}}"),
+			q(`sum(headgate_queue_bound{GATE})`, "bound")).
+			OverrideByName("bound", []dashboard.DynamicConfigValue{
+				{Id: "custom.stacking", Value: map[string]any{"mode": "none"}},
+				{Id: "custom.fillOpacity", Value: 0}, {Id: "custom.lineWidth", Value: 1},
+				{Id: "color", Value: map[string]any{"mode": "fixed", "fixedColor": "red"}},
+			}))).
+		WithPanel(lines("Time in the queue", "Near MaxWait: those who are served have waited as long as they may, and more are refused.", units.Seconds, 6,
+			q(`histogram_quantile(0.5, sum by (le) (rate(headgate_wait_seconds_bucket{GATE}[RATE])))`, "median"),
+			q(`histogram_quantile(0.99, sum by (le) (rate(headgate_wait_seconds_bucket{GATE}[RATE])))`, "99 of 100"),
+			q(`max(headgate_queue_oldest_seconds{GATE})`, "oldest now"))).
+		WithPanel(spread("How long they waited", "A band that climbs is a queue that fills: capacity is below demand.", units.Seconds, 6,
+			q(`sum by (le) (increase(headgate_wait_seconds_bucket{GATE}[RATE]))`, "{{le}}"))).
+		WithPanel(lines("Drain rate", "What the pool really serves while it is full. Falling: its dependency got slower.", units.OpsPerSecond, 8,
+			q(`sum by (gate, pool) (headgate_drain_rate{GATE})`, "{{gate}} {{pool}}"))).
+		WithPanel(lines("Announced bodies that wait", "Near Options.Bytes, large uploads are refused first: let clients send smaller ones.", units.BytesIEC, 8,
+			q(`sum by (gate, pool) (headgate_queue_bytes{GATE})`, "{{gate}} {{pool}}"))).
+		WithPanel(lines("Open streams", "At the routes' caps, new streams are refused: raise Stream(max), or look for clients that never leave.", units.Short, 8,
+			q(`sum by (gate) (headgate_streams{GATE})`, "{{gate}}")))
+}
