@@ -3,11 +3,13 @@ package redisrate
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,19 +42,29 @@ func startServer(t testing.TB, args ...string) *server {
 	return s
 }
 
+var ports sync.Map // handed out in this run
+
+// freeAddr returns an address nobody listens on. It stays below the ports that
+// the system gives to connections, and so does the bus of a cluster node, which
+// is 10000 above.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	for {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := ln.Addr().(*net.TCPAddr)
-		ln.Close()
-		if addr.Port < 55000 { // a cluster's bus port is 10000 above
-			return addr.String()
+	for range 1000 {
+		port := 10240 + rand.IntN(12000)
+		if _, taken := ports.LoadOrStore(port, true); !taken && free(port) && free(port+10000) {
+			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
 	}
+	t.Fatal("no free port")
+	return ""
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
 }
 
 func (s *server) start() {
