@@ -177,10 +177,7 @@ func TestCase_SH02(t *testing.T) {
 
 func TestCase_SH05(t *testing.T) {
 	need(t)
-	bin, err := buildEdge()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := build(t, "../examples/edge")
 	for text, want := range map[string]string{
 		"watch: 0s":                        "", // documented: on SIGHUP only
 		"watch: -1s":                       "watch: must not be negative",

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,32 +33,49 @@ type edge struct {
 	log bytes.Buffer
 }
 
-var buildEdge = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "headgate-edge")
-	if err != nil {
-		return "", err
+// built are the programs that tests run, by directory.
+var built = struct {
+	sync.Mutex
+	paths map[string]string
+}{paths: map[string]string{}}
+
+// build compiles the program in dir, once.
+func build(t testing.TB, dir string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if bin := built.paths[dir]; bin != "" {
+		return bin
 	}
-	bin := filepath.Join(dir, "edge")
+	bin := filepath.Join(os.TempDir(), fmt.Sprintf("headgate-e2e-%d-%s", os.Getpid(), filepath.Base(dir)))
 	cmd := exec.Command("go", "build", "-o", bin, ".")
-	cmd.Dir, cmd.Env = "../examples/edge", append(os.Environ(), "GOWORK=off")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+		t.Fatalf("%s: %v\n%s", dir, err, out)
 	}
-	return bin, nil
-})
+	built.paths[dir] = bin
+	return bin
+}
 
 // startEdge runs the edge before upstream, with the given text in its file and
 // further arguments. It ends with the test.
 func startEdge(t testing.TB, upstream, file string, args ...string) *edge {
 	t.Helper()
-	bin, err := buildEdge()
-	if err != nil {
-		t.Fatal(err)
+	config := filepath.Join(t.TempDir(), "edge.yaml")
+	args = append([]string{"-config", config, "-upstream", upstream, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, args...)
+	return startProgram(t, "../examples/edge", file, args...)
+}
+
+// startProgram runs the program in dir. When its arguments name a file as -config,
+// text is written there first.
+func startProgram(t testing.TB, dir, text string, args ...string) *edge {
+	t.Helper()
+	e := &edge{t: t, exited: make(chan struct{})}
+	if i := slices.Index(args, "-config"); i >= 0 {
+		e.config = args[i+1]
+		e.write(text)
 	}
-	e := &edge{t: t, config: filepath.Join(t.TempDir(), "edge.yaml"), exited: make(chan struct{})}
-	e.write(file)
-	args = append([]string{"-config", e.config, "-upstream", upstream, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, args...)
-	e.process = exec.Command(bin, args...)
+	e.process = exec.Command(build(t, dir), args...)
 	stderr, err := e.process.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +89,7 @@ func startEdge(t testing.TB, upstream, file string, args ...string) *edge {
 	e.addr = e.said(`msg=serving listen=(\S+)`)
 	e.admin = e.said(`msg=admin listen=(\S+)`)
 	e.base = "http://" + e.addr
-	if strings.Contains(file, "cert:") {
+	if strings.Contains(text, "cert:") {
 		e.base = "https://" + e.addr
 	}
 	return e

@@ -57,6 +57,7 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 			forward(r, addresses)
 		},
 		ModifyResponse: func(resp *http.Response) error {
+			narrow(resp)
 			outbound.Relay(resp.Header, resp, nil)
 			return nil
 		},

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Ten thousand sockets that nobody speaks on must not be felt by anybody else, and
+// each must still work.
+func TestTenThousandIdleSocketsDoNotSlowOthersDown(t *testing.T) {
+	need(t, "wrk")
+	sockets := mostSockets(t, 10_000)
+	b := newBackend(t)
+	e := startEdge(t, b.URL, fmt.Sprintf("gate:\n  routes:\n    /ws: {stream: %d}\n", sockets))
+	load(t, e.base) // warm
+	alone := goodput(t, e)
+	heap, resident := e.memory()
+
+	open := dialMany(t, e, sockets)
+	within(t, 10*time.Second, "all streams counted, no slot held", func() bool {
+		return e.metric("headgate_streams") == float64(sockets) && e.metric("headgate_in_flight") == 0
+	})
+	crowded := goodput(t, e)
+	heapNow, residentNow := e.memory()
+	t.Logf("an idle socket costs %.1f KB resident, %.1f KB of it in Go's heap and stacks",
+		(residentNow-resident)/float64(sockets)/1024, (heapNow-heap)/float64(sockets)/1024)
+	for _, i := range []int{0, sockets / 2, sockets - 1} {
+		echoes(t, open[i], fmt.Sprint("still there ", i))
+	}
+	if more, resp, _ := dial(t, e); resp == nil || resp.StatusCode != 503 {
+		t.Errorf("one socket more than the cap: %v", resp)
+		if more != nil {
+			more.CloseNow()
+		}
+	}
+	for _, s := range open {
+		s.CloseNow()
+	}
+	within(t, 20*time.Second, "all streams gone", func() bool { return e.metric("headgate_streams") == 0 })
+	again := goodput(t, e)
+	t.Logf("goodput: %.0f/s alone, %.0f/s beside %d sockets, %.0f/s alone again", alone, crowded, sockets, again)
+	if crowded < 0.85*min(alone, again) {
+		t.Errorf("goodput fell to %.2f", crowded/min(alone, again))
+	}
+}
+
+// goodput is the median of three seconds of unary load.
+func goodput(t *testing.T, e *edge) float64 {
+	t.Helper()
+	rates := []float64{load(t, e.base), load(t, e.base), load(t, e.base)}
+	slices.Sort(rates)
+	return rates[1]
+}
+
+// memory returns what Go holds in heap and stacks, and what the process does.
+func (e *edge) memory() (heap, resident float64) {
+	return e.metric("go_memstats_heap_inuse_bytes") + e.metric("go_memstats_stack_inuse_bytes"), e.metric("process_resident_memory_bytes")
+}
+
+func dialMany(t *testing.T, e *edge, n int) []*websocket.Conn {
+	t.Helper()
+	open := make([]*websocket.Conn, n)
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range 32 {
+		all.Go(func() {
+			for i := range next {
+				socket, _, err := dial(t, e)
+				if err != nil {
+					t.Errorf("socket %d: %v", i, err)
+					continue
+				}
+				open[i] = socket
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return open
+}
+
+// mostSockets is n, or as many as a process may hold that has two files open for
+// each. Fewer than nine in ten of n would prove something else.
+func mostSockets(t *testing.T, n int) int {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	const others = 400 // connections of the unary load, twice, and what a process has open anyway
+	if most := (int(limit.Max) - others) / 2; most < n {
+		t.Logf("%d open files allowed (ulimit -n): %d sockets in place of %d", limit.Max, most, n)
+		if most < n*9/10 {
+			t.Fatalf("ulimit -n is %d: %d are needed", limit.Max, 2*n+others)
+		}
+		return most
+	}
+	return n
+}
