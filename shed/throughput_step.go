@@ -136,7 +136,11 @@ func (c *climb) allowance(r reading) time.Duration {
 	if r.allowed == 0 {
 		return 0
 	}
-	return max(time.Duration(float64(r.allowed)/safety), c.low)
+	budget := time.Duration(float64(r.allowed) / safety)
+	if r.timedOut > r.served { // that work takes this long does not help anybody
+		return budget
+	}
+	return max(budget, c.low)
 }
 
 // brakeAt is the latency at which the brake goes on.
@@ -180,7 +184,7 @@ func (c *climb) judgeCut(t time.Duration, r reading) Cause {
 	if c.capacity == 0 {
 		c.capacity = r.rate
 	}
-	if lost <= tolerance {
+	if lost <= tolerance || r.inFlight > 0.9*base.inFlight { // or it was not the cut that did it
 		return CauseNone
 	}
 	c.unqueued(t, r.latency, elasticity(base.inFlight, base.ends, r.inFlight, r.ends) > worthwhile)

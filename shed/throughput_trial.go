@@ -93,7 +93,9 @@ func (c *climb) unqueued(t, latency time.Duration, certain bool) {
 		return
 	}
 	c.service, c.since = latency, t
-	c.low = max(c.low, latency)
+	if certain {
+		c.low = max(c.low, latency)
+	}
 }
 
 func (p *pace) succeed() {
