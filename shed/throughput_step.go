@@ -19,6 +19,7 @@ type climb struct {
 	capacity float64       // served per second in this overload; 0: not known
 	budget   time.Duration // how long work may be in flight; 0: no deadline is known
 	previous reading
+	calm     bool // the limit has held nobody back since the latest cut
 	trial    trial
 	more     pace // trials upwards
 	less     pace // trials downwards
@@ -125,6 +126,7 @@ func (c *climb) observe(r reading) {
 func (c *climb) relax() Cause {
 	back, kind := c.trial.from, c.trial.kind
 	c.forget()
+	c.calm = true
 	if kind == CauseSaturated {
 		return c.move(back, CauseUndo)
 	}
@@ -143,8 +145,12 @@ func (c *climb) allowance(r reading) time.Duration {
 	return max(budget, c.low)
 }
 
-// brakeAt is the latency at which the brake goes on.
+// brakeAt is the latency at which the brake goes on: early out of a calm, when what
+// is let in now will meet all that comes after it; later only at the clamp itself.
 func (c *climb) brakeAt() time.Duration {
+	if c.calm {
+		return max(c.budget*3/4, c.low*3/2)
+	}
 	return max(c.budget, c.low*3/2)
 }
 
@@ -162,6 +168,7 @@ func (c *climb) within() int { return int(min(math.Ceil(c.most()), float64(c.max
 // cut brings the limit down to what can end within the budget. A large cut is put
 // to the test; a small one only follows what is known.
 func (c *climb) cut(r reading) Cause {
+	c.calm = false
 	limit := min(c.within()*7/8, c.limit)
 	if c.low > 0 {
 		limit = min(max(limit, int(math.Ceil(1.1*c.flow*c.low.Seconds()))), c.limit)
