@@ -54,8 +54,8 @@
 // The brake. A window takes time to close, and a backend that has just stalled can
 // be filled in less. The brake looks at nothing but the instants of the latest ends:
 // k of them in a time T mean a rate of at most about (k + 2√k)/T, and if even that
-// is too little for the clamp, the limit follows it at once. It lets go when the
-// ends say so, or when a window closes.
+// is too little for the clamp (out of a calm, for three quarters of it), the limit
+// follows it at once. It lets go when the ends say so, or when a window closes.
 //
 // Evidence. A window is at least 100 ms and 30 samples long, or a second with five.
 // After a trial, one latency passes before anything counts. A trial ends when its
