@@ -39,6 +39,15 @@ var built = struct {
 	paths map[string]string
 }{paths: map[string]string{}}
 
+// TestMain removes what tests have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, path := range built.paths {
+		os.Remove(path)
+	}
+	os.Exit(code)
+}
+
 // build compiles the program in dir, once.
 func build(t testing.TB, dir string) string {
 	t.Helper()

@@ -26,6 +26,7 @@ type edge struct {
 	registry *prometheus.Registry
 	metrics  *metrics.Metrics
 	reloads  *prometheus.CounterVec
+	received prometheus.Counter
 	handler  http.Handler // what clients meet
 
 	settings atomic.Pointer[settings]        // in force
@@ -45,7 +46,10 @@ func newEdge(from source, log *slog.Logger) (*edge, error) {
 	e.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "headgate_edge_reloads_total", Help: "Times the configuration was read again, by result.",
 	}, []string{"result"})
-	e.registry.MustRegister(e.reloads)
+	e.received = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "headgate_edge_received_total", Help: "Requests received; headgate_requests_total, once they have ended, adds up to it.",
+	})
+	e.registry.MustRegister(e.reloads, e.received)
 	if err := e.build(c); err != nil {
 		e.close()
 		return nil, err
@@ -92,10 +96,11 @@ func (e *edge) resources() policy.Resources {
 	return policy.Resources{Shared: e.store.limit, Observer: e.metrics, OutboundObserver: e.metrics.Outbound()}
 }
 
-// goodbye asks clients to go elsewhere with their next request once the edge is
-// leaving. HTTP/2 makes a GOAWAY of it.
+// goodbye counts requests and, once the edge is leaving, asks clients to
+// go elsewhere with their next one. HTTP/2 makes a GOAWAY of it.
 func (e *edge) goodbye(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.received.Inc()
 		if e.leaving.Load() {
 			w.Header().Set("Connection", "close")
 		}
