@@ -50,9 +50,5 @@ func From(ctx context.Context) (Visitor, bool) {
 		return Visitor{}, false
 	}
 	at, _ := r.Deadline()
-	key := r.caller
-	return Visitor{
-		Caller: Caller{Key: key.ID, Space: key.Space, Plan: key.Plan, Verified: r.verified},
-		Level:  r.level, Deadline: at, Waited: r.waited,
-	}, true
+	return Visitor{Caller: r.caller, Level: r.level, Deadline: at, Waited: r.waited}, true
 }

@@ -185,6 +185,16 @@ func TestOneOfManyChargesCounts(t *testing.T) {
 	mustPass(t, h, 10)
 }
 
+func TestFromKnowsTheCallersAlias(t *testing.T) {
+	acme := admission.Caller{Key: "1", Space: "test", Verified: true, Level: admission.AtMost(priority.Batch), Alias: "acme"}
+	g := admission.MustNew(admission.Options{Tenant: func(*http.Request) (admission.Caller, error) { return acme, nil }})
+	get(g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if v, _ := admission.From(r.Context()); v.Caller != acme || g.Alias(v.Caller) != "acme" {
+			t.Errorf("got %+v, shown as %q", v.Caller, g.Alias(v.Caller))
+		}
+	})))
+}
+
 func TestFromKnowsTheVisitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{

@@ -51,6 +51,14 @@ const (
 // NewAddresses checks c and compiles it. The error names the field, and the entry
 // of Trusted that cannot be read.
 func NewAddresses(c ClientIP) (*Addresses, error) {
+	a, err := c.compile()
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	return a, nil
+}
+
+func (c ClientIP) compile() (*Addresses, error) {
 	a := &Addresses{
 		direct:  len(c.Trusted) == 0 && c.Hops == 0,
 		anyPeer: len(c.Trusted) == 0 && c.Hops > 0,
@@ -69,7 +77,7 @@ func NewAddresses(c ClientIP) (*Addresses, error) {
 func (a *Addresses) check(c ClientIP) error {
 	var errs []error
 	complain := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("admission: ClientIP."+format, args...))
+		errs = append(errs, fmt.Errorf("ClientIP."+format, args...))
 	}
 	if c.Hops < 0 || c.Hops > maxHops {
 		complain("Hops is %d, want 0 to %d", c.Hops, maxHops)
@@ -99,7 +107,7 @@ func (a *Addresses) trust(entries []string) error {
 		}
 		p, err := parseTrusted(entry)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("admission: ClientIP.Trusted[%d]: %q is no CIDR prefix, address or %q", i, entry, unixPeers))
+			errs = append(errs, fmt.Errorf("ClientIP.Trusted[%d]: %q is no CIDR prefix, address or %q", i, entry, unixPeers))
 			continue
 		}
 		a.trusted = append(a.trusted, p)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,5 +186,22 @@ func TestClientThatLeavesIsIgnored(t *testing.T) {
 	outer, cancel := context.WithCancel(t.Context())
 	if got := inside(t, admission.Options{}, outer, func(context.Context) { cancel() }); got != shed.Ignored {
 		t.Errorf("outcome = %v, want ignored", got)
+	}
+}
+
+// Whoever stands outside the gate reads from its request what the handler has left
+// there: net/http the files of the form, a log the pattern.
+func TestOuterRequestKnowsItsFormAndPattern(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /up/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(1 << 10); err != nil {
+			t.Error(err)
+		}
+	})
+	r := httptest.NewRequest("POST", "/up/7", strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	do(admission.MustNew(admission.Options{}).Handler(mux), r)
+	if r.MultipartForm == nil || r.Pattern != "POST /up/{id}" {
+		t.Errorf("form %v, pattern %q", r.MultipartForm, r.Pattern)
 	}
 }

@@ -92,7 +92,7 @@ func (d Deadline) at(r *http.Request, arrival time.Time) (time.Time, bool) {
 func (d Deadline) validate() error {
 	var errs []error
 	if d.max < 0 {
-		errs = append(errs, fmt.Errorf("admission: Deadline: max %v is negative", d.max))
+		errs = append(errs, fmt.Errorf("longest = %v: must not be negative", d.max))
 	}
 	for _, other := range d.also {
 		errs = append(errs, other.validate())

@@ -111,7 +111,7 @@ func TestDeadlineCountsFromArrivalAndTheContextCounts(t *testing.T) {
 }
 
 func TestNegativeMaximumIsAnError(t *testing.T) {
-	if err := Deadlines(Within(time.Second), GRPCTimeout(-1)).validate(); err == nil || !strings.Contains(err.Error(), "Deadline") {
+	if err := Deadlines(Within(time.Second), GRPCTimeout(-1)).validate(); err == nil || !strings.Contains(err.Error(), "longest = -1ns") {
 		t.Errorf("got %v", err)
 	}
 	for _, d := range []Deadline{{}, Within(0), GRPCTimeout(math.MaxInt64), Deadlines()} {

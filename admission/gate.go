@@ -102,7 +102,7 @@ func build(opts Options, prev *config) (*config, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	addresses, err := NewAddresses(opts.ClientIP)
+	addresses, err := opts.ClientIP.compile()
 	if err != nil {
 		return nil, err
 	}

@@ -37,8 +37,10 @@ func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 		"Options.Quota":   {Quota: ratelimit.PerKey(1, -1)},
 		"Options.Address": {Address: ratelimit.PerKey(badNumber(), 1)},
 		"Trusted":         {ClientIP: admission.ClientIP{Trusted: []string{"banana"}}},
+		"Options.Headers": {Headers: 1 << 7},
+		`Routes["/a"]`:    {Routes: map[string]admission.Rule{"/a": admission.As(priority.Normal, nil)}},
 	} {
-		if _, err := admission.New(opts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := admission.New(opts); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "admission:") != 1 {
 			t.Errorf("%s: error = %v", want, err)
 		}
 	}

@@ -39,7 +39,7 @@ const (
 
 func (h Headers) validate() error {
 	if h&^allHeaders != 0 {
-		return fmt.Errorf("admission: Headers has unknown bits %#x", uint8(h&^allHeaders))
+		return fmt.Errorf("unknown bits %#x", uint8(h&^allHeaders))
 	}
 	return nil
 }

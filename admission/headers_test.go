@@ -101,7 +101,7 @@ func TestEachSetIsAnOptionOfItsOwn(t *testing.T) {
 			t.Errorf("set %d wrote %v", set, h)
 		}
 	}
-	if err := Headers(8).validate(); err == nil || !strings.Contains(err.Error(), "Headers") {
+	if err := Headers(8).validate(); err == nil || !strings.Contains(err.Error(), "0x8") {
 		t.Errorf("unknown set: %v", err)
 	}
 	if err := allHeaders.validate(); err != nil {

@@ -2,12 +2,14 @@ package admission_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // TestStrangersAreLimitedLikeAnybodyElse: whatever a client sends in place of an
@@ -56,5 +58,16 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 				t.Errorf("passed = %d, want the burst of 3", passed)
 			}
 		})
+	}
+}
+
+func TestRejectionForNoReasonIsUnidentified(t *testing.T) {
+	for _, reason := range []shed.Reason{shed.Admitted, shed.Exempt, shed.Reason(shed.ReasonCount), 255} {
+		g := admission.MustNew(admission.Options{Tenant: func(*http.Request) (admission.Caller, error) {
+			return admission.Caller{}, &admission.Rejection{Reason: reason}
+		}})
+		if w := get(g.Handler(okHandler())); w.Code != http.StatusForbidden {
+			t.Errorf("reason %d: status %d, want 403", reason, w.Code)
+		}
 	}
 }

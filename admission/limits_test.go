@@ -248,3 +248,15 @@ func TestHeadersCostAtMostFourAllocations(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressesOverTheirLimitAreToldApart(t *testing.T) {
+	g := admission.MustNew(admission.Options{Address: ratelimit.PerKey(1, 1)})
+	h := g.Handler(okHandler())
+	for range 3 {
+		do(h, arriving("203.0.113.1:1"))
+		do(h, arriving("203.0.113.2:1"))
+	}
+	if top := g.Stats().Limited; len(top) != 2 || top[0].Refused != 2 || top[1].Refused != 2 {
+		t.Errorf("limited: %+v, want two addresses with two refusals each", top)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -18,11 +17,10 @@ type request struct {
 	context.Context // the request's own
 	response
 	gate     *Gate
-	caller   ratelimit.Key
+	caller   Caller
 	waited   time.Duration
 	deadline time.Time // zero: none beyond the request's own
 	level    priority.Level
-	verified bool // something vouches for the caller
 
 	streaming bool          // left its slot
 	held      time.Duration // until then

@@ -141,7 +141,10 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 		return nil, fmt.Errorf("invalid %v", level)
 	}
 	rt := &route{level: level, cost: 1, running: new(atomic.Int64)}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("route option %d is nil", i)
+		}
 		o(rt)
 	}
 	if rt.exempt && len(opts) > 1 {

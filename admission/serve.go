@@ -88,6 +88,7 @@ func (v *visit) identify(r *http.Request) bool {
 	if v.Address != ratelimit.Unlimited && !v.free {
 		v.taken.address = v.addresses.Key(r)
 		if !v.withinAddress(ctx) {
+			v.Caller = Caller{Key: v.taken.address, Space: spaceAddr}
 			return false
 		}
 	}
@@ -113,7 +114,7 @@ func (v *visit) tenant(r *http.Request) (Caller, error) {
 
 // unidentified refuses as the identify step says. The address has paid for it.
 func (v *visit) unidentified(err error) bool {
-	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() {
+	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() && int(rej.Reason) < shed.ReasonCount {
 		v.retryAfter, v.broken = rej.RetryAfter, rej.Policy
 		return v.refuse(rej.Reason)
 	}
@@ -162,7 +163,7 @@ func (v *visit) end() time.Time {
 func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := &request{
 		Context: r.Context(), response: response{ResponseWriter: w, told: v.Headers}, gate: v.gate, visit: v,
-		caller: v.taken.key, verified: v.Caller.Verified, level: v.Level, waited: v.slot.Waited,
+		caller: v.Caller, level: v.Level, waited: v.slot.Waited,
 	}
 	end := v.end()
 	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
@@ -174,10 +175,22 @@ func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w = req.writer()
 	}
 	v.advertise(w.Header())
-	next.ServeHTTP(w, r.WithContext(req))
+	inner := r.WithContext(req)
+	next.ServeHTTP(w, inner)
 	returned = true
+	handBack(r, inner)
 	if req.status == 0 && !req.hijacked { // net/http sends the header now
 		req.told.once(w.Header())
+	}
+}
+
+// handBack tells the outer request what others would have read from it, had the
+// handler been given it and not a copy: net/http removes the files of its multipart
+// form, and logs and traces take its pattern.
+func handBack(outer, inner *http.Request) {
+	outer.Pattern = inner.Pattern
+	if outer.MultipartForm == nil {
+		outer.MultipartForm = inner.MultipartForm
 	}
 }
 

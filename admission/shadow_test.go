@@ -157,3 +157,16 @@ func TestShadowLayersAreSeparate(t *testing.T) {
 	mustRefuse(t, get(g.Handler(okHandler())), http.StatusServiceUnavailable, shed.Capacity)
 	p.Release(shed.Served)
 }
+
+func TestShadowDoesNotOutliveADrain(t *testing.T) {
+	var g *admission.Gate
+	g = admission.MustNew(admission.Options{
+		Shadow: admission.ShadowCapacity, TenantCap: 1,
+		Tenant: func(*http.Request) (admission.Caller, error) { return admission.Caller{}, g.Close() }, // the visit has begun
+	})
+	mustRefuse(t, get(g.Handler(okHandler())), http.StatusServiceUnavailable, shed.Draining)
+	if n := g.Stats().Count(shed.Admitted); n != 0 {
+		t.Errorf("%d admitted by a gate that was shut", n)
+	}
+	atRest(t, g)
+}

@@ -139,9 +139,14 @@ func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
 }
 
 // takeAnySlot runs the work whether a slot is free or not: nobody waits in shadow.
+// Only a drain refuses.
 func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 	slot, err := p.slots.TryAcquire(v.now, t)
-	if err != nil {
+	switch {
+	case err == shed.Draining: // shut since the visit began
+		v.leaveCaps()
+		return v.refuse(shed.Draining)
+	case err != nil:
 		v.over(err.(shed.Reason))
 		slot = p.slots.Force(v.now, t)
 	}
@@ -153,6 +158,9 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 func (v *visit) refused() {
 	v.gate.tally.visits[v.Level.Index()][v.reason].Add(1)
 	v.gate.limited.note(v.now, v.reason, v.Caller)
+	if v.reason != shed.Draining && v.gate.draining.Load() {
+		v.gate.notifyIdle() // a slot that came when the client was gone has been given back
+	}
 	if v.Observer != nil {
 		e := v.event()
 		e.Reason, e.RetryAfter = v.reason, v.retryAfter

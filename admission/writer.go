@@ -77,9 +77,15 @@ func (w plain) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
+// readFrom answers only once there is something to read: net/http holds the header
+// back until then, and a handler whose source fails first may still say so.
 func (w plain) readFrom(src io.Reader) (int64, error) {
-	w.r.sent(http.StatusOK)
-	return w.r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	w.r.told.once(w.r.ResponseWriter.Header())
+	n, err := w.r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	if n > 0 {
+		w.r.sent(http.StatusOK)
+	}
+	return n, err
 }
 
 func (w plain) push(target string, opts *http.PushOptions) error {

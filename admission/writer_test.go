@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // The pieces of inner writers. Each records that it was reached.
@@ -180,4 +183,27 @@ func TestWriterIsNoContext(t *testing.T) {
 			t.Error("the ResponseWriter shows the context's methods")
 		}
 	})))
+}
+
+// lazy reads as net/http does: the header waits for the first byte.
+type lazy struct{ *httptest.ResponseRecorder }
+
+func (w lazy) ReadFrom(src io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{w.ResponseRecorder}, src)
+}
+
+func TestSourceThatFailsBeforeItsFirstByteIsNoSuccess(t *testing.T) {
+	for text, want := range map[string]shed.Outcome{"": shed.Failed, "some": shed.Served} {
+		heard := &recorder{}
+		g := admission.MustNew(admission.Options{Observer: heard})
+		src := io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF))
+		g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := io.Copy(w, src); err != nil {
+				http.Error(w, "bad", http.StatusInternalServerError)
+			}
+		})).ServeHTTP(lazy{httptest.NewRecorder()}, request("GET", "/"))
+		if got := heard.all()[0].Outcome; got != want {
+			t.Errorf("after %q: outcome %v, want %v", text, got, want)
+		}
+	}
 }

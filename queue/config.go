@@ -27,7 +27,8 @@ type Config struct {
 	// request may bring an eighth of the bound at most.
 	Bytes int64
 	// Reserve is how many slots only Critical may use. The others may always use at
-	// least one, whatever the limit in force. Negative: an error.
+	// least one, whatever the limit in force. Negative, or all that the law can ever
+	// find: an error.
 	Reserve int
 	// Share is how much of the bound each class, together with those below it, may
 	// fill while somebody of a higher class waits; index with [priority.Level.Index].
@@ -64,9 +65,6 @@ func (c Config) settled() (Config, error) {
 	if c.Limit == nil {
 		c.Limit = shed.Throughput{}
 	}
-	if fixed, ok := c.Limit.(shed.Fixed); ok && c.Reserve >= max(int(fixed), 1) {
-		return c, fmt.Errorf("queue: Reserve = %d: must leave at least one of %d slots to the other levels", c.Reserve, int(fixed))
-	}
 	if c.MaxWait == 0 {
 		c.MaxWait = DefaultMaxWait
 	}
@@ -79,6 +77,16 @@ func (c Config) settled() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkReserve reports a reserve that law can never leave anything of.
+func (c *Config) checkReserve(law shed.Law) error {
+	if b, ok := law.(shed.Bounded); ok && c.Reserve > 0 {
+		if _, most := b.Bounds(); c.Reserve >= most {
+			return fmt.Errorf("queue: Reserve = %d: must leave at least one of %d slots to the other levels", c.Reserve, most)
+		}
+	}
+	return nil
 }
 
 // bound returns how many may wait while the given limit is in force.

@@ -53,6 +53,9 @@ func NewCore(config Config) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := config.checkReserve(law); err != nil {
+		return nil, err
+	}
 	c := &Core{config: config, law: law, limit: law.Limit()}
 	c.line.init()
 	return c, nil
@@ -203,17 +206,19 @@ func (c *Core) Update(now time.Time, config Config) error {
 	if err != nil {
 		return err
 	}
+	law := c.law
 	if !sameLimit(c.config.Limit, config.Limit) {
-		law, err := config.Limit.New()
-		if err != nil {
+		if law, err = config.Limit.New(); err != nil {
 			return err
 		}
 		if r, ok := law.(interface{ Resume(limit int) }); ok && sameKind(c.config.Limit, config.Limit) {
 			r.Resume(c.limit)
 		}
-		c.law = law
 	}
-	c.config = config
+	if err := config.checkReserve(law); err != nil {
+		return err
+	}
+	c.config, c.law = config, law
 	c.limit = c.law.Limit()
 	c.refill(now, false)
 	c.note(now)

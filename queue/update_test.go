@@ -58,7 +58,7 @@ func TestALoweredLimitDrainsAndALoweredBoundKeepsItsWaiters(t *testing.T) {
 
 func TestABadUpdateChangesNothing(t *testing.T) {
 	s := newSlots(t, queue.Config{Limit: shed.Fixed(3)})
-	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {Bound: -1}, {Bytes: -1}, {Reserve: -1}, {Limit: shed.Fixed(2), Reserve: 2}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
+	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {Bound: -1}, {Bytes: -1}, {Reserve: -1}, {Limit: shed.Fixed(2), Reserve: 2}, {Limit: shed.Throughput{Max: 10}, Reserve: 10}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
 		if err := s.Update(bad); err == nil {
 			t.Errorf("%+v was adopted", bad)
 		}
