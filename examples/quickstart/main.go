@@ -51,7 +51,7 @@ func main() {
 	// quickstart: end
 
 	r.Mount("/headgate", dashboard.Handler(dashboard.Gate(gate))) // the live page, likewise
-	demo.Announce(*addr, gate)
+	demo.Announce(*addr, gate, "/headgate/", "/metrics")
 	if err := demo.Serve(*addr, r, gate); err != nil {
 		log.Fatal(err)
 	}

@@ -55,8 +55,8 @@ func (d *Database) Handler(text string) http.HandlerFunc {
 	}
 }
 
-// Announce prints the numbers in force and what to try.
-func Announce(addr string, gate *admission.Gate) {
+// Announce prints the numbers in force, the pages for people, and what to try.
+func Announce(addr string, gate *admission.Gate, pages ...string) {
 	stats := gate.Stats()
 	pool := stats.Pools[0]
 	fmt.Printf("listening on http://%s\n", addr)
@@ -64,11 +64,16 @@ func Announce(addr string, gate *admission.Gate) {
 		fmt.Printf("  %-9s %v requests a second for each caller, bursts of %d\n", l.Name, float64(l.Policy.Rate), l.Policy.Burst)
 	}
 	fmt.Printf("  %-9s %d to begin with; the law moves them\n", "slots", pool.Limit)
-	fmt.Printf("  %-9s %d may wait\n\n", "queue", pool.Bound)
-	fmt.Printf("try:\n")
+	fmt.Printf("  %-9s %d may wait\n", "queue", pool.Bound)
+	for _, page := range pages {
+		fmt.Printf("  %-9s http://%s%s\n", "page", addr, page)
+	}
+	fmt.Printf("\ntry:\n")
 	fmt.Printf("  curl -i -X POST -H 'X-API-Key: acme-key' http://%s/checkout\n", addr)
 	fmt.Printf("  curl -i -H 'X-API-Key: globex-key' http://%s/search\n", addr)
-	fmt.Printf("  for i in $(seq 150); do curl -s -o /dev/null -w '%%{http_code} ' -H 'X-API-Key: acme-key' http://%s/export & done; wait\n\n", addr)
+	flood := "  curl -sZ --no-progress-meter --parallel-max 90 -o /dev/null -w '%%{http_code}\\n' -H 'X-API-Key: %s' 'http://%s%s?[1-90]' | sort | uniq -c   # %s\n"
+	fmt.Printf(flood, "acme-key", addr, "/export", "429: over its own rate")
+	fmt.Printf(flood, "globex-key", addr, "/search", "503: more than the database can take")
 }
 
 // Serve listens until it is interrupted, then drains the gate and stops.
