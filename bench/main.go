@@ -1,6 +1,7 @@
 // Command bench measures Headgate.
 //
-//	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-oracle]
+//	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-trace] [-oracle FILE]
+//	go -C bench run . heap [-length 60s]
 //	go -C bench run . overhead [-json] [-plot DIR] [-short] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
 //	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
 //	go -C bench run . all [-report FILE] [-short]
@@ -12,8 +13,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/headgate-go/headgate/bench/gauntlet"
+	"github.com/headgate-go/headgate/bench/heap"
 	"github.com/headgate-go/headgate/bench/overhead"
 	"github.com/headgate-go/headgate/bench/shared"
 )
@@ -24,6 +27,7 @@ type command func(w io.Writer, args []string) error
 var commands = map[string]command{
 	"all":      runAll,
 	"gauntlet": runGauntlet,
+	"heap":     runHeap,
 	"overhead": overhead.Main,
 	"shared":   shared.Main,
 }
@@ -34,7 +38,7 @@ func main() {
 		run = commands[os.Args[1]]
 	}
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|shared|all [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|heap|shared|all [flags]")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, os.Args[2:]); err != nil {
@@ -98,4 +102,18 @@ func pick[T any](all []T, list string, name func(T) string) []T {
 		}
 	}
 	return out
+}
+
+// runHeap is G12, the one scenario that needs a real heap.
+func runHeap(w io.Writer, args []string) error {
+	f := flag.NewFlagSet("heap", flag.ExitOnError)
+	length := f.Duration("length", time.Minute, "how long the queue stays full")
+	_ = f.Parse(args)
+	r, err := heap.Run(*length)
+	if err != nil {
+		return err
+	}
+	over := (int64(r.Peak) - int64(r.Base)) >> 20
+	_, err = fmt.Fprintf(w, "G12 %d waited with 1 MiB bodies for %v: heap %d MiB over base, bound %d MiB; answers %v\n", r.Waiting, *length, over, heap.Bound>>20, r.Answers)
+	return err
 }
