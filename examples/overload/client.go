@@ -19,7 +19,6 @@ const (
 var (
 	routeNames = [classes]string{"checkout", "browse", "export"}
 	shares     = [classes]float64{0.1, 0.3, 0.6}
-	worth      = [classes]float64{10, 3, 1}
 )
 
 // client sends requests at random instants, whether or not the earlier ones have
