@@ -223,6 +223,9 @@ func TestMisusePanicsAtSetUp(t *testing.T) {
 		"Join needs at least one identity":          func() { Join() },
 		"Join: an identity is nil":                  func() { Join(nil) },
 		"TimeoutHeader: the header's name is empty": func() { TimeoutHeader("", 0) },
+		"Handler: the handler is nil":               func() { MustNew(Options{}).Handler(nil) },
+		"At: the handler is nil":                    func() { MustNew(Options{}).At(priority.Normal)(nil) },
+		"At: route option 0 is nil":                 func() { MustNew(Options{}).At(priority.Normal, nil) },
 	} {
 		func() {
 			defer func() {

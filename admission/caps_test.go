@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/priority"
@@ -95,5 +96,45 @@ func TestRefusalByOneLimitTakesNothingFromTheOthers(t *testing.T) {
 	}
 	if passed != 4 {
 		t.Errorf("passed = %d, want 4: the refusals by the route took from the caller", passed)
+	}
+}
+
+// deaf is a limit of one whose law counts what it is told.
+type deaf struct{ told *int }
+
+func (d deaf) New() (shed.Law, error) { return d, nil }
+func (d deaf) Limit() int             { return 1 }
+func (d deaf) Note(time.Time, shed.Load) shed.Step {
+	*d.told++
+	return shed.Step{}
+}
+
+func (d deaf) Done(now time.Time, load shed.Load, _ shed.Sample) shed.Step { return d.Note(now, load) }
+
+func TestRefusalsMoveNoAdaptiveSignal(t *testing.T) {
+	told := 0
+	g := admission.MustNew(admission.Options{
+		Limit: deaf{&told}, MaxWait: admission.NoWait, Tenant: admission.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), TenantCap: 1,
+	})
+	permit, err := g.Admit(t.Context(), admission.Ticket{Caller: admission.Caller{Key: "holder", Space: "header:X-Tenant", Verified: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := told
+	h := g.Handler(okHandler())
+	for range 3 { // two by capacity, then by the rate
+		do(h, request("GET", "/", "X-Tenant", "other"))
+	}
+	do(h, request("GET", "/", "X-Tenant", "holder")) // by its own cap
+	s := g.Stats()
+	if s.Count(shed.Capacity) != 2 || s.Count(shed.RateLimited) != 1 || s.Count(shed.TenantCap) != 1 {
+		t.Errorf("refused: %v", s.Visits)
+	}
+	if told != before {
+		t.Errorf("the law was told of %d of the refusals", told-before)
+	}
+	permit.Release(shed.Served)
+	if told == before {
+		t.Error("the law was not told of work that ended")
 	}
 }

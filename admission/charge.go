@@ -12,7 +12,8 @@ import (
 // factor of the caller's plan applies to it, as it did to the first cost. It
 // reaches every limit that the work was admitted by, and counts once: the
 // first call reports true, later ones change nothing and report false, as does one
-// after Release. A cost below zero counts as zero.
+// after Release. A cost below zero counts as zero. It must not run while another
+// goroutine releases the permit.
 func (p Permit) Charge(cost int) bool {
 	if p.pool == nil || !p.pool.slots.Once(p.slot) {
 		return false

@@ -47,7 +47,8 @@ func EnvoyTimeout(longest time.Duration) Deadline {
 	return Deadline{max: longest, header: "X-Envoy-Expected-Rq-Timeout-Ms", parse: parseMillis}
 }
 
-// Within gives every request the same time, whatever its client says.
+// Within gives every request the same time, whatever its client says. Zero sets no
+// limit; a negative time is an error from New.
 func Within(longest time.Duration) Deadline { return Deadline{max: longest} }
 
 // Deadlines combines several: the smallest wins.

@@ -76,11 +76,13 @@ func MustNew(opts Options) *Gate {
 }
 
 // Handler admits everything that next serves, at Normal, or as Options.Routes
-// says. Requests that a router inside next does not match are admitted too.
+// says. Requests that a router inside next does not match are admitted too. It
+// panics when next is nil.
 func (g *Gate) Handler(next http.Handler) http.Handler {
 	if g == nil {
 		return next
 	}
+	mustHandle("Handler", next)
 	fallback := g.newRoute(priority.Normal, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.serve(w, r, g.config.Load().rules.rank(r, fallback), next)

@@ -2,9 +2,11 @@ package admission_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,13 +19,39 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
+// closedAtTimes is a limiter whose store is away for every other request.
+type closedAtTimes struct {
+	ratelimit.Limiter
+	asked *atomic.Int64
+}
+
+func (l closedAtTimes) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
+	if l.asked.Add(1)%2 == 0 {
+		return ratelimit.Decision{Never: true, Source: ratelimit.SourceClosed}
+	}
+	return l.Limiter.Take(ctx, now, key, cost, maxWait)
+}
+
+// known believes every header but one.
+func known(r *http.Request) (admission.Caller, error) {
+	if r.Header.Get("X-Tenant") == "a" {
+		return admission.Caller{}, errors.New("the table of tenants is at db.internal")
+	}
+	return admission.Header("X-Tenant")(r)
+}
+
 // mixedRoutes is a gate under a bit of everything: rates, caps, streams, exempt
-// routes, panics, deadlines, clients that leave.
+// routes, pools, pressure, a store that fails, panics, deadlines, clients that leave.
 func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
+	var read atomic.Int64
 	g := admission.MustNew(admission.Options{
-		Tenant: admission.Header("X-Tenant"), Rate: ratelimit.PerKey(40, 40), TenantCap: 6,
-		Limit: shed.Throughput{Max: 8, Initial: 8}, Bound: 6, MaxWait: 30 * time.Millisecond, Reserve: 1,
+		Tenant: known, Rate: ratelimit.PerKey(40, 40), TenantCap: 2,
+		Limit: shed.Throughput{Max: 5, Initial: 5}, Bound: 6, Bytes: 8 << 10, MaxWait: 30 * time.Millisecond, Reserve: 1,
+		Pools:    map[string]admission.Pool{"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
+		Pressure: shed.Guard{Signals: []shed.Signal{{
+			Name: "heap", High: 0.9, Low: 0.5, Read: func() float64 { return float64(read.Add(1) % 8 / 7) },
+		}}},
 	})
 	work := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -47,6 +75,8 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		g.At(priority.Batch, admission.Cost(3))(work),
 		g.At(priority.Batch, admission.Cost(41))(work),
 		g.At(priority.Normal, admission.Exempt())(work),
+		g.At(priority.Normal, admission.In("narrow"))(work),
+		g.At(priority.Normal, admission.Rate(closedAtTimes{ratelimit.PerKey(1000, 1000), new(atomic.Int64)}))(work),
 	}
 }
 
@@ -56,7 +86,10 @@ func TestEveryVisitEndsInExactlyOneReason(t *testing.T) {
 		g, routes := mixedRoutes(heard)
 		const total = 5000
 		var wg sync.WaitGroup
-		for range total {
+		for i := range total {
+			if i == total-100 {
+				wg.Go(func() { _ = g.Drain(t.Context()) })
+			}
 			wg.Go(func() { visitAtRandom(t, routes) })
 			time.Sleep(time.Duration(rand.IntN(2)) * time.Millisecond)
 		}
@@ -70,14 +103,13 @@ func TestEveryVisitEndsInExactlyOneReason(t *testing.T) {
 		s := g.Stats()
 		for r := range shed.ReasonCount {
 			sum += s.Count(shed.Reason(r))
-			if n := s.Count(shed.Reason(r)); n != byReason[r] {
-				t.Errorf("%v: counted %d, observed %d", shed.Reason(r), n, byReason[r])
+			if n := s.Count(shed.Reason(r)); n != byReason[r] || n == 0 {
+				t.Errorf("%v: counted %d, observed %d, want the same and some", shed.Reason(r), n, byReason[r])
 			}
 		}
 		if sum != total || observed != total {
 			t.Errorf("counted %d, observed %d of %d", sum, observed, total)
 		}
-		t.Logf("by reason: %v", byReason)
 		atRest(t, g)
 	})
 }
@@ -90,14 +122,19 @@ func visitAtRandom(t *testing.T, routes []http.Handler) {
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if rand.IntN(20) == 0 {
+	if rand.IntN(5) == 0 {
 		time.AfterFunc(time.Duration(rand.IntN(20))*time.Millisecond, cancel)
 	}
 	r := request("GET", "/", "X-Tenant", string(rune('a'+rand.IntN(20))))
 	if rand.IntN(3) == 0 {
 		r.Header.Set("X-Timeout", "20")
 	}
-	routes[rand.IntN(len(routes))].ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
+	r.ContentLength = rand.Int64N(1200)
+	w := httptest.NewRecorder()
+	routes[rand.IntN(len(routes))].ServeHTTP(w, r.WithContext(ctx))
+	if strings.Contains(w.Body.String(), "internal") {
+		t.Errorf("an error of the service's own reached the client: %s", w.Body)
+	}
 }
 
 func TestInFlightNeverExceedsTheLimit(t *testing.T) {

@@ -107,8 +107,9 @@ func mustAtLeastOne(option string, n int) {
 //	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
 //
 // Requests the router does not match never meet it. A gate met twice by one
-// request decides once, where it is met first. Misuse (an invalid level, an
-// unknown pool, contradictory options) panics here, at set-up. On a nil gate
+// request decides once, where it is met first. One At is one admission point: what
+// it wraps shares its caps and its own rate. Misuse (an invalid level, an unknown
+// pool, contradictory options, a nil handler) panics here, at set-up. On a nil gate
 // everything passes.
 func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) http.Handler {
 	if g == nil {
@@ -116,7 +117,14 @@ func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) 
 	}
 	rt := g.newRoute(level, opts)
 	return func(next http.Handler) http.Handler {
+		mustHandle("At", next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, rt, next) })
+	}
+}
+
+func mustHandle(point string, next http.Handler) {
+	if next == nil {
+		panic("admission: " + point + ": the handler is nil")
 	}
 }
 

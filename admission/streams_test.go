@@ -54,3 +54,28 @@ func TestADeadlineBoundsAStreamsWait(t *testing.T) {
 		}
 	})
 }
+
+// What a request says about itself moves nothing: only a declared stream leaves its
+// slot, whatever the headers promise and however often the handler flushes.
+func TestOnlyADeclaredStreamLeavesItsSlot(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  []admission.RouteOption
+		holds int
+	}{
+		"a stream":        {[]admission.RouteOption{admission.Stream(1)}, 0},
+		"any other route": {nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := capped(1)
+			r := request("GET", "/", "Accept", "text/event-stream", "Upgrade", "websocket", "Connection", "Upgrade")
+			do(g.At(priority.Normal, c.opts...)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.(http.Flusher).Flush()
+				_ = http.NewResponseController(w).Flush()
+				if n := g.Stats().InFlight(); n != c.holds {
+					t.Errorf("%d slots held after a flush, want %d", n, c.holds)
+				}
+			})), r)
+			atRest(t, g)
+		})
+	}
+}
