@@ -24,8 +24,7 @@ type response struct {
 // context.
 type plain struct{ r *request }
 
-func (w plain) Header() http.Header         { return w.r.ResponseWriter.Header() }
-func (w plain) Unwrap() http.ResponseWriter { return w.r.ResponseWriter }
+func (w plain) Header() http.Header { return w.r.ResponseWriter.Header() }
 
 func (w plain) Write(b []byte) (int, error) {
 	w.r.sent(http.StatusOK)
@@ -70,11 +69,15 @@ func (w plain) flushError() error {
 
 func (w plain) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := w.r.ResponseWriter.(http.Hijacker).Hijack()
+	w.tookOver(err)
+	return conn, buf, err
+}
+
+func (w plain) tookOver(err error) {
 	if err == nil {
 		w.r.hijacked = true
 		w.r.leaveSlot()
 	}
-	return conn, buf, err
 }
 
 // readFrom answers only once there is something to read: net/http holds the header
