@@ -40,9 +40,6 @@ func (l *Limiter) askLocked(ctx context.Context, e *entry, cost int, maxWait tim
 		if v := l.decideLocked(e, t, cost, maxWait); !v.call {
 			return v, t
 		}
-		if why == overdue { // others were served all that time
-			return verdict{wait: l.conf.cold, source: ratelimit.SourceDirect}, t
-		}
 	}
 }
 
@@ -77,10 +74,10 @@ func (l *Limiter) await(ctx context.Context, c *call, limit *time.Timer) outcome
 // overdueLocked gives up waiting: the share decides for this key until the store
 // is heard again. The call goes on, for what it may still bring.
 func (l *Limiter) overdueLocked(e *entry, c *call, t time.Duration) {
-	if e.call != c || t-c.started < l.conf.cold {
+	e.account.goAway(t, l.peers.count())
+	if e.call != c {
 		return
 	}
-	e.account.goAway(t, l.peers.count())
 	if sent, ok := c.sentAt(); ok && t-sent >= l.conf.cold && c.counted.CompareAndSwap(false, true) {
 		l.judge(result{t, sent, WhyTimeout, false})
 	}

@@ -84,8 +84,9 @@ end
 tokens = math.min(tokens, burst * 1000000)
 out = math.max(0, out - gone)
 
-if debit > 0 then -- spent elsewhere; never below empty, slots that are out included
-  tokens = math.max(math.min(tokens, -out * 1000000), tokens - debit)
+if debit > 0 then -- spent elsewhere, while others may have drawn for two seconds
+  local floor = -math.min(burst, math.floor(rate * 2)) * 1000000
+  tokens = math.max(math.min(tokens, floor), tokens - debit)
 end
 if charge > 0 then
   tokens = tokens - charge

@@ -126,7 +126,7 @@ func (b *bucket) refill(now int64, was limit) {
 
 func (b *bucket) change(now int64, r request) (changed bool) {
 	if r.debit > 0 {
-		b.tokens, changed = max(min(b.tokens, -b.out*micro), b.tokens-r.debit), true
+		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.burst), int64(b.limit.rate*2))*micro), b.tokens-r.debit), true
 	}
 	if r.charge > 0 {
 		b.tokens, changed = b.tokens-r.charge, true

@@ -13,9 +13,9 @@ import (
 
 // outage runs eight processes at twice the ceiling while the store is away from
 // 1.5 s to 5.5 s, and for 5 s after.
-func outage(t *testing.T, s *server, away, back func()) {
+func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 	const from, to, end = 1500 * time.Millisecond, 5500 * time.Millisecond, 10500 * time.Millisecond
-	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100, shipped)
+	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100, append(o, shipped)...)
 	fleet.meet(t, "other")
 	took := make(chan [2]time.Duration, 1)
 	begin := time.Now()
@@ -70,7 +70,7 @@ func outage(t *testing.T, s *server, away, back func()) {
 	for _, l := range fleet {
 		eventually(t, 5*time.Second, "shared again", func() bool {
 			d := take(l, "all", 1, 0)
-			return d.Source == ratelimit.SourceSlot || d.Source == ratelimit.SourceDenialCache
+			return d.Source != ratelimit.SourceShare
 		})
 		if l.Snapshot().Degraded() {
 			t.Errorf("%+v", l.Snapshot())
@@ -94,4 +94,10 @@ func TestKilledServerThatComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	outage(t, s, s.kill, s.start)
+}
+
+func TestKilledServerWithoutLeases(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	outage(t, s, s.kill, s.start, Ahead(0))
 }

@@ -82,8 +82,8 @@ func (u *unheard) tell(burst int) int64 {
 	return int64(u.saying * micro)
 }
 
-// told takes off what the bucket has heard of; without an answer it is said again,
-// which is harmless: a debit never takes the bucket below empty.
+// told takes off what the bucket has heard of; without an answer it is said again:
+// the bucket bounds what that can do.
 func (u *unheard) told() {
 	if u.tokens -= u.saying; u.tokens < 1 {
 		u.tokens = 0

@@ -1,0 +1,36 @@
+package redisrate
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// BenchmarkSlot is the hot path: a decision from a slot that is held.
+func BenchmarkSlot(b *testing.B) {
+	c := defaults()
+	c.limit, c.log = limit{rate: 1e6, burst: 1e6}, nil
+	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
+	l := newLimiter(&c, newSick())
+	defer l.Close()
+	key, ctx := ratelimit.Key{Space: "key", ID: "a"}, context.Background()
+	l.Take(ctx, time.Now(), key, 1, 0)
+	e := l.table.find(key)
+	e.mu.Lock()
+	e.account.add(lease{at: 0, balance: 1e12, rate: 1e6, granted: b.N + 1<<30})
+	e.account.perish, e.account.low = time.Hour, 0
+	e.account.terms.tau = time.Hour // a machine that pauses is not a lull
+	e.mu.Unlock()
+	b.ReportAllocs()
+	refused := 0
+	for b.Loop() {
+		if !l.Take(ctx, time.Now(), key, 1, 0).OK {
+			refused++
+		}
+	}
+	if refused > 0 {
+		b.Errorf("%d refused: not the path to measure", refused)
+	}
+}
