@@ -2,7 +2,7 @@
 //
 //	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-trace] [-oracle FILE]
 //	go -C bench run . heap [-length 60s]
-//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
+//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-bench admitted] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
 //	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
 //	go -C bench run . all [-report FILE] [-short]
 package main

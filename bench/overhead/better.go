@@ -9,7 +9,7 @@ import (
 // least as much, a line for each library and bench. Hand-written pieces are no
 // library.
 func (r *Result) Better() (lines []string) {
-	for _, bench := range []string{admitted, refused429, refused503} {
+	for _, bench := range benches {
 		for _, s := range all() {
 			if isKit(s.name) || s.bare || s.name == bareRefusal || !s.takesPart(bench) {
 				continue

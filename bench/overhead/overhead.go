@@ -22,12 +22,15 @@ const (
 	refused503 = "refused-503"
 )
 
+var benches = []string{admitted, refused429, refused503}
+
 // run is the plan of a measurement.
 type run struct {
 	keys    []int
 	cpus    []int
 	repeats int
 	turn    time.Duration // of one subject, in each repeat
+	benches []string
 	only    string
 	queues  []int // how many wait
 	log     io.Writer
@@ -36,13 +39,16 @@ type run struct {
 // plan is the whole measurement; short is one that only shows that it works.
 func plan() *run {
 	return &run{
-		keys: []int{1, 10_000, 1_000_000}, cpus: []int{1, 2}, repeats: 10, turn: 25 * time.Millisecond,
+		benches: benches, keys: []int{1, 10_000, 1_000_000}, cpus: []int{1, 2}, repeats: 10, turn: 25 * time.Millisecond,
 		queues: []int{1000, 10_000, 100_000}, log: os.Stderr,
 	}
 }
 
 func short() *run {
-	return &run{keys: []int{1, 1000}, cpus: []int{1, 2}, repeats: 3, turn: time.Millisecond, queues: []int{100, 1000}, log: io.Discard}
+	return &run{
+		benches: benches, keys: []int{1, 1000}, cpus: []int{1, 2}, repeats: 3, turn: time.Millisecond,
+		queues: []int{100, 1000}, log: io.Discard,
+	}
 }
 
 // Main measures with the arguments of the command and writes the tables.
@@ -54,6 +60,7 @@ func Main(w io.Writer, args []string) error {
 	only := f.String("only", "", "only subjects whose name contains this, and what they are compared with")
 	profile := f.String("profile", "", "write CPU and mutex profiles of the measured turns into this directory")
 	repeats := f.Int("repeats", 0, "interleaved repeats; 0: 10")
+	bench := f.String("bench", "", "only this one: admitted, refused-429 or refused-503")
 	keys := f.String("keys", "", "comma-separated numbers of keys; empty: 1,10000,1000000")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -66,6 +73,9 @@ func Main(w io.Writer, args []string) error {
 		r.repeats = *repeats
 	}
 	r.only = *only
+	if *bench != "" {
+		r.benches = []string{*bench}
+	}
 	if err := r.over(*keys); err != nil {
 		return err
 	}
@@ -147,7 +157,7 @@ func (r *Result) row(bench, subject string, cpu, keys int) *Row {
 
 func (r *run) measure() (*Result, error) {
 	out := new(Result)
-	for _, bench := range []string{admitted, refused429, refused503} {
+	for _, bench := range r.benches {
 		for _, keys := range r.keys {
 			rows, err := r.group(bench, keys)
 			if err != nil {
@@ -156,7 +166,7 @@ func (r *run) measure() (*Result, error) {
 			out.Rows = append(out.Rows, rows...)
 		}
 	}
-	if r.only == "" || strings.Contains("queue", r.only) {
+	if r.only == "" && len(r.benches) > 1 || r.only == "queue" {
 		var err error
 		if out.Queues, err = r.measureQueues(); err != nil {
 			return nil, err

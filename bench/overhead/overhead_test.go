@@ -37,7 +37,7 @@ func TestEverySubjectKeepsItsPremises(t *testing.T) {
 			}
 		}
 	}
-	for _, bench := range []string{admitted, refused429, refused503} {
+	for _, bench := range benches {
 		if x := out.row(bench, baseOf(bench), 1, 1000); x == nil || x.Ratio != 1 {
 			t.Errorf("%s: the base is %+v", bench, x)
 		}

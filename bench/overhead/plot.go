@@ -24,7 +24,7 @@ func (r *Result) Plot(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, bench := range []string{admitted, refused429, refused503} {
+	for _, bench := range benches {
 		keys := 0
 		for _, k := range r.keysOf(bench) {
 			if k < 100_000 {

@@ -11,7 +11,7 @@ import (
 
 // WriteTables writes all that was measured, for people.
 func (r *Result) WriteTables(w io.Writer) {
-	for _, bench := range []string{admitted, refused429, refused503} {
+	for _, bench := range benches {
 		for _, keys := range r.keysOf(bench) {
 			r.writeTable(w, bench, keys)
 		}
