@@ -7,17 +7,23 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// take gives w a slot.
+// take fills a slot; w is who gets it.
 func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Duration) {
-	w.Grant = Grant{Waited: waited, at: at, id: c.table.take(at, w)}
+	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe}, waited)
 	w.Reason = shed.Admitted
-	i := w.Level.Index()
+}
+
+func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration) Grant {
+	r.admitted = at
+	g := Grant{Waited: waited, at: at, id: c.table.take(&r)}
+	i := r.level.Index()
 	c.admitted[i]++
 	if i == priority.Count-1 {
 		c.critical++
 	}
 	c.refill(now, false)
-	c.comeback.Admitted(now, w.Level)
+	c.comeback.Admitted(now, r.level)
+	return g
 }
 
 // refill keeps since when somebody would have to wait with nothing coming free.

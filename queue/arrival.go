@@ -7,6 +7,25 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
+// walkIn is Offer where there is nothing to decide: a slot is free, nobody goes
+// first, and there is time enough. Anything else is left to Offer.
+func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
+	if c.draining || c.line.n > 0 || !c.mayGo(t.Level) {
+		return Grant{}, false
+	}
+	at, due := c.at(now), never
+	if !t.Deadline.IsZero() {
+		left := t.Deadline.Sub(now)
+		if left <= c.meter.Needs(now, t.Level) || c.meter.Doubtful(now, t.Level, left) {
+			return Grant{}, false
+		}
+		due = after(at, left)
+	}
+	g := c.fill(now, at, row{due: due, level: t.Level}, 0)
+	c.note(now)
+	return g, true
+}
+
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
 // queue if the door lets it, in somebody else's place if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Door, left time.Duration) (shed.Verdict, *Waiter) {

@@ -54,6 +54,10 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 		return Grant{}, s.turnAway(t.Level, ended(err))
 	}
 	s.mu.Lock()
+	if g, ok := s.core.walkIn(now, &t); ok {
+		s.settle(now, nil)
+		return g, nil
+	}
 	w := s.waiter()
 	w.Ticket = t
 	v, evictee := s.core.Offer(now, w)

@@ -26,17 +26,17 @@ type row struct {
 	once     bool // see Slots.Once
 }
 
-// take fills a row and returns the id of this use of it.
-func (t *table) take(at time.Duration, w *Waiter) uint64 {
+// take files r and returns the id of this use of its row.
+func (t *table) take(r *row) uint64 {
 	if t.free == 0 {
 		t.rows = append(t.rows, row{})
 		t.free = uint32(len(t.rows))
 	}
 	i := t.free - 1
-	r := &t.rows[i]
-	t.free = r.next
-	r.turn++
-	r.admitted, r.due, r.level, r.probe, r.once = at, w.due, w.Level, w.probe, false
+	to := &t.rows[i]
+	t.free = to.next
+	r.turn = to.turn + 1
+	*to = *r
 	t.n++
 	r.crowd = int32(min(t.n, math.MaxInt32))
 	return uint64(r.turn)<<32 | uint64(i)
