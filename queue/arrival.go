@@ -16,7 +16,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 	at, due := c.at(now), never
 	if !t.Deadline.IsZero() {
 		left := t.Deadline.Sub(now)
-		if left <= c.meter.Needs(now, t.Level) || c.meter.Doubtful(now, t.Level, left) {
+		if left <= 0 || c.meter.Doubtful(now, t.Level, c.table.n+1, left) {
 			return Grant{}, false
 		}
 		due = after(at, left)

@@ -68,6 +68,10 @@ func NewCore(config Config) (*Core, error) {
 func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter) {
 	at := c.at(now)
 	w.state, w.probe, w.due = outside, false, never
+	if g, ok := c.walkIn(now, &w.Ticket); ok {
+		w.Grant, w.Reason = g, shed.Admitted
+		return shed.In, nil
+	}
 	if c.line.n > 0 {
 		c.sweep(now, at)
 	}

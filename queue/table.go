@@ -35,10 +35,10 @@ func (t *table) take(r *row) uint64 {
 	i := t.free - 1
 	to := &t.rows[i]
 	t.free = to.next
-	r.turn = to.turn + 1
-	*to = *r
 	t.n++
+	r.turn = to.turn + 1
 	r.crowd = int32(min(t.n, math.MaxInt32))
+	*to = *r
 	return uint64(r.turn)<<32 | uint64(i)
 }
 
