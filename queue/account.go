@@ -14,7 +14,7 @@ func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Dura
 }
 
 func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration) Grant {
-	r.admitted = at
+	r.admitted = now
 	g := Grant{Waited: waited, at: at, id: c.table.take(&r)}
 	i := r.level.Index()
 	c.admitted[i]++

@@ -161,7 +161,7 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	if r == nil {
 		return shed.Step{}
 	}
-	sample := shed.Sample{Admitted: c.epoch.Add(r.admitted), Outcome: o}
+	sample := shed.Sample{Admitted: r.admitted, Outcome: o}
 	if r.due != never {
 		sample.Deadline = c.epoch.Add(r.due)
 	}

@@ -16,8 +16,8 @@ type table struct {
 }
 
 type row struct {
-	admitted time.Duration // since the core's epoch
-	due      time.Duration // never: no deadline
+	admitted time.Time
+	due      time.Duration // since the core's epoch; never: no deadline
 	turn     uint32        // odd while in use
 	next     uint32        // next free row + 1
 	crowd    int32         // in flight with it when it was let in

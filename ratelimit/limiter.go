@@ -86,6 +86,9 @@ type Parts struct {
 	held  uint8 // which parts have something to give back
 }
 
+// Any reports whether there is something to remember.
+func (p *Parts) Any() bool { return p.held != 0 }
+
 // Undoer takes tokens back.
 type Undoer interface {
 	Undo(now time.Time, g Grant)

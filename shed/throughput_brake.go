@@ -43,6 +43,12 @@ func (b *brake) check(t time.Duration, inFlight, limit int, budget time.Duration
 	if b.on {
 		return b.hold(t, limit, budget)
 	}
+	// Nothing below can be met while even the longest time with the fewest ends
+	// would not do: nearly always.
+	oldest := b.ended[(b.next-b.n+brakeMemory)%brakeMemory]
+	if 3*float64(budget) >= float64(t-oldest)*float64(inFlight) {
+		return false
+	}
 	// For k ends in a time T the rate is at most about (k + 2√k)/T.
 	for _, e := range [...]struct{ k, most int }{{1, 3}, {2, 4}, {4, 6}, {16, 20}} {
 		if b.n < e.k {
