@@ -111,10 +111,13 @@ func (l *Limit) build(at place, ls limits) (ratelimit.Limiter, error) {
 	case l.Global:
 		return ratelimit.Global(rate.Limit(l.Rate), int(l.Burst), opts...), nil
 	case len(l.Plans) > 0:
-		fallback := ratelimit.Plan{Rate: rate.Limit(l.Rate), Burst: int(l.Burst)}
-		return ratelimit.Tiers(fallback, l.plans(at.in("plans")), opts...), nil
+		return ratelimit.Tiers(l.fallback(), l.plans(at.in("plans")), opts...), nil
 	}
 	return ratelimit.PerKey(rate.Limit(l.Rate), int(l.Burst), opts...), nil
+}
+
+func (l *Limit) fallback() ratelimit.Plan {
+	return ratelimit.Plan{Rate: rate.Limit(l.Rate), Burst: int(l.Burst)}
 }
 
 // share asks for the limit that all processes share.
@@ -122,14 +125,18 @@ func (l *Limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.shared == nil {
 		return nil, errors.New("redis is set, but this program cannot share limits: say local: true")
 	}
-	if l.Global || len(l.Plans) > 0 || l.Per != 0 {
-		return nil, errors.New("global, plans and count are kept by each process: say local: true")
+	if l.Global || l.Per != 0 {
+		return nil, errors.New("global and count are kept by each process: say local: true")
 	}
 	name := l.Name
 	if name == "" {
 		name = strings.Join(at.path, ".")
 	}
-	return ls.shared(SharedLimit{ls.redis, name, l.Rate, int(l.Burst), int(l.Keys)})
+	limit := SharedLimit{Redis: ls.redis, Name: name, Plan: l.fallback(), Keys: int(l.Keys)}
+	if len(l.Plans) > 0 {
+		limit.Plans = l.plans(at.in("plans"))
+	}
+	return ls.shared(limit)
 }
 
 // window counts in windows.

@@ -32,11 +32,11 @@ type Resources struct {
 
 // SharedLimit is a limit as [Resources].Shared is asked for it.
 type SharedLimit struct {
-	Redis string // the address
-	Name  string // unique in the file
-	Rate  Rate
-	Burst int
-	Keys  int // most keys tracked; 0: the default
+	Redis string                    // the address
+	Name  string                    // unique in the file
+	Plan  ratelimit.Plan            // of callers without one
+	Plans map[string]ratelimit.Plan // nil: none
+	Keys  int                       // most keys tracked; 0: the default
 }
 
 // Load reads the policy in the file at path. The errors of GateOptions and

@@ -169,13 +169,13 @@ func TestWithRedisLimitsAreSharedUnlessTheySayLocal(t *testing.T) {
 	var asked []SharedLimit
 	r := Resources{Shared: func(s SharedLimit) (ratelimit.Limiter, error) {
 		asked = append(asked, s)
-		return ratelimit.PerKey(1, s.Burst), nil
+		return ratelimit.PerKey(1, s.Plan.Burst), nil
 	}}
 	_, err := build(`
 redis: redis://127.0.0.1:6379
 gate:
   limits:
-    rate: {rate: 60/m, burst: 7, keys: 9}
+    rate: {rate: 60/m, burst: 7, keys: 9, plans: {gold: {rate: 5/s, burst: 8}}}
     address: {rate: 1/s, burst: 1, local: true}
   routes:
     "GET /a": {rate: {rate: 1/s, burst: 2, name: mine}}
@@ -184,8 +184,8 @@ gate:
 		t.Fatal(err)
 	}
 	want := []SharedLimit{
-		{"redis://127.0.0.1:6379", "gate.limits.rate", 1, 7, 9},
-		{"redis://127.0.0.1:6379", "mine", 1, 2, 0},
+		{"redis://127.0.0.1:6379", "gate.limits.rate", ratelimit.Plan{Rate: 1, Burst: 7}, map[string]ratelimit.Plan{"gold": {Rate: 5, Burst: 8}}, 9},
+		{"redis://127.0.0.1:6379", "mine", ratelimit.Plan{Rate: 1, Burst: 2}, nil, 0},
 	}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, want %+v", asked, want)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission/policy"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -22,14 +21,14 @@ type store struct {
 
 	mu      sync.Mutex
 	clients map[string]*redis.Client
-	limits  map[policy.SharedLimit]*redisrate.Limiter
-	asked   map[policy.SharedLimit]bool // since the last settle
+	limits  map[string]*redisrate.Limiter // by everything that is said of them
+	asked   map[string]bool               // since the last settle
 }
 
 func newStore(log *slog.Logger) *store {
 	return &store{
 		log: log, clients: map[string]*redis.Client{},
-		limits: map[policy.SharedLimit]*redisrate.Limiter{}, asked: map[policy.SharedLimit]bool{},
+		limits: map[string]*redisrate.Limiter{}, asked: map[string]bool{},
 	}
 }
 
@@ -37,8 +36,9 @@ func newStore(log *slog.Logger) *store {
 func (st *store) limit(s policy.SharedLimit) (ratelimit.Limiter, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.asked[s] = true
-	if l := st.limits[s]; l != nil {
+	all := fmt.Sprintf("%+v", s)
+	st.asked[all] = true
+	if l := st.limits[all]; l != nil {
 		return l, nil
 	}
 	client, err := st.client(s.Redis)
@@ -49,11 +49,11 @@ func (st *store) limit(s policy.SharedLimit) (ratelimit.Limiter, error) {
 	if s.Keys != 0 {
 		options = append(options, redisrate.MaxKeys(s.Keys))
 	}
-	l := redisrate.PerKey(client, rate.Limit(s.Rate), s.Burst, options...)
+	l := redisrate.Tiers(client, s.Plan, s.Plans, options...)
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
-	st.limits[s] = l
+	st.limits[all] = l
 	return l, nil
 }
 
@@ -73,9 +73,9 @@ func (st *store) client(address string) (*redis.Client, error) {
 func (st *store) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for s, l := range st.limits {
-		if !st.asked[s] {
-			delete(st.limits, s)
+	for all, l := range st.limits {
+		if !st.asked[all] {
+			delete(st.limits, all)
 			go l.Close() // tells the other processes, which may take a moment
 		}
 	}
