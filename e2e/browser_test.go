@@ -62,7 +62,7 @@ func ask[T any](t testing.TB, tab context.Context, expression string) T {
 // eventually waits until the page says yes.
 func eventually(t testing.TB, tab context.Context, what, expression string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ask[bool](t, tab, "!!("+expression+")"); {
+	for end := time.Now().Add(40 * time.Second); !ask[bool](t, tab, "!!("+expression+")"); {
 		if time.Now().After(end) {
 			t.Fatalf("it never came true that %s: %s", what, ask[string](t, tab, "document.body.innerText"))
 		}

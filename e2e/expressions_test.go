@@ -21,7 +21,8 @@ func TestTheRulesHold(t *testing.T) {
 // The example that people start from is scraped as it is, page and all.
 func TestTheQuickstartIsScraped(t *testing.T) {
 	need(t, "prometheus", "promtool")
-	addr := example(t, "quickstart")
+	addr := freeAddr(t)
+	example(t, "quickstart", addr, "-addr", addr)
 	p := startPrometheus(t, map[string]string{"quickstart": addr}, "")
 	if page := scrape(t, "http://"+addr+"/headgate/"); !strings.Contains(page, "<title>Headgate</title>") {
 		t.Errorf("the page is %.80q", page)

@@ -14,41 +14,52 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The page tells the story while it happens: healthy, then a slow database. It is
-// looked at in both colours and on a phone, and asks no other host for anything.
-func TestThePageShowsAnOutage(t *testing.T) {
+// The page tells the story of the overload example while it happens: healthy, a slow
+// database, healed. The README shows these pictures.
+func TestThePageTellsTheStory(t *testing.T) {
 	tab := browse(t)
 	seen := watch(t, tab)
-	s := newShop(t, "", "Acme", "Globex", "Initech", "Umbrella", "Hooli", "Stark")
-	stop := s.load(t, 500)
-	defer stop()
 	look(t, tab, 1200, "light")
-	do(t, tab, chromedp.Navigate(s.URL+"/headgate/"))
-	eventually(t, tab, "requests are served", value("served")+" > 100")
-	before := ask[string](t, tab, `document.querySelector("main").dataset.frames`)
-	time.Sleep(15 * time.Second)
-	if after := ask[string](t, tab, `document.querySelector("main").dataset.frames`); after == before {
-		t.Error("no frame came in fifteen seconds")
-	}
-	s.slow.Store(int64(90 * time.Millisecond))
-	eventually(t, tab, "the verdict is that work is refused", `/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
+	addr := freeAddr(t)
+	example(t, "overload", addr, "-gate", "-page", addr)
+	do(t, tab, chromedp.Navigate("http://"+addr+"/headgate/"))
+	eventually(t, tab, "requests are served", value("served")+" > 500")
+	eventually(t, tab, "the verdict is that work is refused",
+		`/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
 	eventually(t, tab, "somebody waits", value("waiting")+" > 0")
-	time.Sleep(12 * time.Second)
+	time.Sleep(6 * time.Second)
 	keep(t, shoot(t, tab, "live-light", chromedp.CaptureScreenshot()))
-	s.fleet.away.Store(true)
-	eventually(t, tab, "the store is seen to be away", `/degraded/.test(document.body.innerText)`)
 	look(t, tab, 1200, "dark")
 	time.Sleep(1500 * time.Millisecond) // a frame in these colours
 	keep(t, shoot(t, tab, "live-dark", chromedp.CaptureScreenshot()))
-	shoot(t, tab, "live-dark-whole", chromedp.FullScreenshot(100))
+	eventually(t, tab, "it is healed", value("served")+" > 1000")
+	seen.clean(t, "http://"+addr)
+}
+
+// The page shows everything there is to show, on a phone as well.
+func TestThePageShowsEverything(t *testing.T) {
+	tab := browse(t)
+	s := newShop(t, "", "Acme", "Globex", "Initech", "Umbrella", "Hooli", "Stark")
+	s.slow.Store(int64(90 * time.Millisecond))
+	s.fleet.away.Store(true)
+	stop := s.load(t, 600)
+	defer stop()
 	look(t, tab, 390, "light")
-	time.Sleep(1500 * time.Millisecond)
+	do(t, tab, chromedp.Navigate(s.URL+"/headgate/"))
+	eventually(t, tab, "requests are served", value("served")+" > 20")
+	for what, text := range map[string]string{
+		"the store is away": "degraded: timeout", "the limits are in force": "anonymous", "the pools are there": "reports",
+		"the calls are shown": "billing", "the queue is shown": "mail", "the limit says why it moved": "last moved for",
+		"the refusals have reasons": " in all",
+	} {
+		eventually(t, tab, what, `document.body.innerText.includes(`+quote(text)+`)`)
+	}
+	time.Sleep(5 * time.Second)
 	keep(t, shoot(t, tab, "live-phone", chromedp.CaptureScreenshot()))
 	shoot(t, tab, "live-phone-whole", chromedp.FullScreenshot(100))
 	if wide := ask[int](t, tab, "document.documentElement.scrollWidth"); wide > 390 {
 		t.Errorf("the page is %d px wide on a phone of 390", wide)
 	}
-	seen.clean(t, s.URL)
 }
 
 // TestCase_DB01 shows tenants, gates, queues and operations with names that try to

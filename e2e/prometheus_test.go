@@ -158,17 +158,17 @@ func scrape(t *testing.T, target string) string {
 	return string(text)
 }
 
-// example builds and runs one of the examples, and returns its address.
-func example(t *testing.T, name string) string {
+// example builds and runs one of the examples, and waits until it listens at addr.
+func example(t *testing.T, name, addr string, args ...string) {
 	t.Helper()
-	bin, addr := filepath.Join(t.TempDir(), name), freeAddr(t)
+	bin := filepath.Join(t.TempDir(), name)
 	build := exec.Command("go", "build", "-o", bin, "./examples/"+name)
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(bin, "-addr", addr)
+	cmd := exec.Command(bin, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -183,5 +183,4 @@ func example(t *testing.T, name string) string {
 		}
 		return err == nil
 	})
-	return addr
 }

@@ -16,17 +16,27 @@ const views = new Map();
 const sentence = h("section", { class: "verdict", role: "status" });
 const others = othersView();
 let frames = 0;
+let waiting = false; // a drawing is due
+let rested = 0; // when the next may begin
 
-// A hidden page keeps the history and draws it when it is seen again.
+// Every frame is taken into the history; the latest is drawn, when the browser is
+// ready to and drawing leaves it time for other things. A hidden page draws nothing.
 const feed = listen((frame) => {
   history.add(frame);
   frames++;
-  if (!document.hidden) show(frame);
-});
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && history.frame) show(history.frame);
+  if (waiting) return;
+  waiting = true;
+  setTimeout(() => requestAnimationFrame(draw), rested - performance.now());
 });
 setInterval(showState, 500);
+
+function draw() {
+  waiting = false;
+  const began = performance.now();
+  show(history.frame);
+  const ended = performance.now();
+  rested = ended + 3 * (ended - began);
+}
 
 function show(frame) {
   document.title = frame.title;

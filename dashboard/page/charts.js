@@ -138,7 +138,7 @@ export function limit(place, pool) {
   return (all) => {
     const points = poolsOf(all, pool);
     const high = nice(Math.max(1, ...points.map((p) => Math.max(p.limit, p.inFlight))));
-    canvas.begin(points, 0, high * 1.05);
+    canvas.begin(all, 0, high * 1.05);
     canvas.line(high, "grid-line", number(high));
     canvas.line(high / 2, "grid-line", number(high / 2));
     canvas.area("flow", points, () => 0, (p) => p.inFlight);
@@ -158,7 +158,7 @@ export function queue(place, pool) {
     const deepest = Math.max(0, ...points.map((p) => upTo(p.waiting, 0)));
     const bound = points.at(-1)?.bound ?? 0;
     const high = deepest * 4 >= bound ? Math.max(bound, deepest, 1) : nice(deepest);
-    canvas.begin(points, 0, high * 1.08);
+    canvas.begin(all, 0, high * 1.08);
     canvas.line(high / 2, "grid-line", number(high / 2));
     stack(canvas, points, (p) => p.waiting, 1);
     if (bound && bound <= high) canvas.line(bound, "bound", "bound " + number(bound));
@@ -174,7 +174,7 @@ export function heat(place, pool) {
   return (all) => {
     const points = poolsOf(all, pool);
     const rows = points.at(-1)?.waited.length ?? 1;
-    canvas.begin(points, 0, rows);
+    canvas.begin(all, 0, rows);
     const most = Math.max(1, ...points.flatMap((p) => p.waited));
     const cells = ["", "", "", "", "", ""];
     const wide = canvas.width / canvas.span, tall = canvas.height / rows;

@@ -2,9 +2,9 @@
 
 import { overloadOf } from "./gate.js";
 import { mean } from "./history.js";
-import { LEVELS, OWN, duration, list, number, sum } from "./words.js";
+import { LEVELS, LIMITS, OWN, duration, list, number, sum } from "./words.js";
 
-const RECENT = 10; // seconds
+const RECENT = 5; // seconds
 
 // verdict returns a tone (good, warn or bad), a sentence, and a second one.
 export function verdict(frame, history) {
@@ -28,7 +28,7 @@ function judge(gate, points) {
   }
   const at = (level) => mean(points, RECENT, (p) => overloadOf(p, level) - overloadOf(p, level + 1));
   const shed = LEVELS.map((_, level) => at(level));
-  const own = mean(points, RECENT, (p) => sum(p.refused) - overloadOf(p));
+  const own = mean(points, RECENT, (p) => sum(LIMITS.map((r) => sum(p.reasons[r] ?? [0]))));
   const more = own > 0 ? `Besides, ${number(own)}/s are over limits of their own.` : "";
   const lost = LEVELS.filter((_, l) => shed[l] > 0);
   if (lost.length) return shedding(name, gate, points, shed, lost, more);

@@ -3,7 +3,9 @@
 export const LEVELS = ["batch", "normal", "high", "critical"];
 
 // OWN are the refusals that callers bring upon themselves; the rest is overload.
-export const OWN = new Set(["rate-limited", "never", "tenant-cap", "unidentified", "client-gone"]);
+// LIMITS are those of them that a limit of the caller's own made.
+export const LIMITS = ["rate-limited", "never", "tenant-cap"];
+export const OWN = new Set([...LIMITS, "unidentified", "client-gone"]);
 
 export const REASONS = {
   "unidentified": "The identify step turned the caller away.",

@@ -6,7 +6,9 @@
 // second 4 to second 16 it takes 90 ms, which leaves room for 178 requests a second
 // of the 1,500 that come. Clients wait one second.
 //
-//	go run ./examples/overload [-json]
+//	go run ./examples/overload [-json] [-page addr] [-gate]
+//
+// The third run can be watched on the live page; -gate plays that one alone.
 package main
 
 import (
@@ -33,10 +35,24 @@ const (
 
 func main() {
 	asJSON := flag.Bool("json", false, "write the summary as JSON, and nothing else to standard output")
+	addr := flag.String("page", "127.0.0.1:8090", "where the live page is served; empty: nowhere")
+	gateOnly := flag.Bool("gate", false, "play the run with the gate alone")
 	flag.Parse()
+	live := new(page)
+	if *addr != "" {
+		if url, err := live.serve(*addr); err != nil {
+			fmt.Fprintln(os.Stderr, "no live page:", err)
+		} else {
+			fmt.Fprintf(os.Stderr, "the live page of the run with the gate: %s\n", url)
+		}
+	}
 	screen := newScreen(os.Stderr)
 	var all []summary
-	for _, v := range variants() {
+	runs := variants(live.show)
+	if *gateOnly {
+		runs = runs[len(runs)-1:]
+	}
+	for _, v := range runs {
 		s, err := play(v, screen)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "overload:", err)

@@ -23,7 +23,8 @@ type variant struct {
 	build func(db *database) (h http.Handler, limit func() int)
 }
 
-func variants() []variant {
+// variants are played in this order; show is told of the gate once there is one.
+func variants(show func(*admission.Gate)) []variant {
 	return []variant{
 		{"nothing", func(db *database) (http.Handler, func() int) {
 			return routes(db, nil), nil
@@ -37,6 +38,7 @@ func variants() []variant {
 				Limit:    shed.Throughput{Max: 512},
 				Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
 			})
+			show(gate)
 			return routes(db, gate), func() int { return gate.Stats().Pools[0].Limit }
 		}},
 	}
