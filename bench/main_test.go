@@ -17,7 +17,7 @@ func TestTheWholePageInShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# Benchmarks", "| commit |", "## What a decision costs", "headgate/whole", "what must hold", "where another library is better"} {
+	for _, want := range []string{"# Benchmarks", "| commit |", "## What a decision costs", "headgate/whole", "what must hold", "where another library is better", "## What the profiles say"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q in the page:\n%s", want, page)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -59,6 +60,11 @@ func chapters(drawings string, short bool) []chapter {
 	}}
 }
 
+// notes are what profiles say about the figures.
+//
+//go:embed notes.md
+var notes string
+
 // runAll measures everything and writes the page.
 func runAll(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("all", flag.ContinueOnError)
@@ -78,6 +84,7 @@ func runAll(w io.Writer, args []string) error {
 			return fmt.Errorf("%s: %w", c.title, err)
 		}
 	}
+	fmt.Fprintf(page, "\n%s", notes)
 	if *path == "" {
 		_, err := page.WriteTo(w)
 		return err
