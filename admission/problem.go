@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/headgate-go/headgate/shed"
 )
@@ -15,6 +16,14 @@ type answer struct {
 	text   []byte // the body for clients that do not take JSON
 	json   []byte // the problem document, without the closing brace
 	whole  []byte // the problem document
+	latest *atomic.Pointer[named]
+}
+
+// named is a problem document that names a policy: the latest of its reason, since
+// the same limit refuses again and again.
+type named struct {
+	policy string
+	text   []byte
 }
 
 const (
@@ -90,6 +99,7 @@ func (k kind) answer(r shed.Reason, detail string) answer {
 		text:   []byte(detail + "\n"),
 		json:   b[:len(b):len(b)],
 		whole:  append(b[:len(b):len(b)], "}\n"...),
+		latest: new(atomic.Pointer[named]),
 	}
 }
 
@@ -98,6 +108,15 @@ func (a *answer) problem(policy string) []byte {
 	if policy == "" {
 		return a.whole
 	}
+	if n := a.latest.Load(); n != nil && n.policy == policy {
+		return n.text
+	}
+	n := &named{policy, a.naming(policy)}
+	a.latest.Store(n)
+	return n.text
+}
+
+func (a *answer) naming(policy string) []byte {
 	const open, end = `,"violated-policies":[`, "]}\n"
 	b := make([]byte, 0, len(a.json)+len(open)+len(policy)+len(`""`)+len(end))
 	b = append(append(b, a.json...), open...)

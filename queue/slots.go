@@ -140,7 +140,7 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 // capacity, and returns when it should come back: whole seconds, 1 to 60; see
 // [shed.Comeback].
 func (s *Slots) RetryAfter(l priority.Level) time.Duration {
-	now := time.Now()
+	now := s.epoch.Add(time.Since(s.epoch)) // as in Release
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.core.Comeback(now, l, rand.Float64())

@@ -2,6 +2,7 @@ package shed
 
 import (
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
@@ -69,13 +70,16 @@ type returns struct {
 func (r *returns) seconds(now time.Time) int64 {
 	most := int64(comebackMost / time.Second / 2)
 	drought := now.Sub(r.last).Seconds()
-	v := math.Exp2(math.Floor(math.Log2(1 + max(drought, 0))))
+	v := float64(powerBelow(1 + uint64(max(drought, 0))))
 	if r.admits > 0 {
 		window := float64(min(r.second-r.base+1, comebackWindow))
 		v = max(v, float64(r.away+1)*window/float64(r.admits))
 	}
 	return int64(math.Ceil(min(max(v, 1), float64(most))))
 }
+
+// powerBelow returns the largest power of two that is at most n, which is not 0.
+func powerBelow(n uint64) uint64 { return 1 << (bits.Len64(n) - 1) }
 
 // wake begins the window anew after a quiet time, which says nothing about how
 // much could have been admitted.
