@@ -12,7 +12,9 @@ import (
 
 // page is the live page, on an address of its own. It shows the gate of the run that
 // has one.
-type page struct{ gate atomic.Pointer[admission.Gate] }
+type page struct {
+	gate atomic.Pointer[admission.Gate]
+}
 
 func (p *page) show(g *admission.Gate) { p.gate.Store(g) }
 
