@@ -42,7 +42,7 @@ type Identify func(*http.Request) (Caller, error)
 
 // LevelBound is what a caller's own rank does to the level of the route it asks
 // for: nothing (the zero value), [AtLeast] or [AtMost]. It counts for verified
-// callers only.
+// callers only. Numbers that neither of the two returns have no say.
 type LevelBound int8
 
 // AtLeast raises a caller's requests to l where the route's level is lower:
@@ -60,11 +60,11 @@ func AtMost(l priority.Level) LevelBound { return -AtLeast(l) }
 
 // apply returns the level of a request to a route of the given level.
 func (b LevelBound) apply(route priority.Level) priority.Level {
-	switch {
-	case b > 0:
-		return max(route, priority.FromIndex(int(b)-1))
-	case b < 0:
-		return min(route, priority.FromIndex(int(-b)-1))
+	switch i := int(b); {
+	case i > 0 && i <= priority.Count:
+		return max(route, priority.FromIndex(i-1))
+	case i < 0 && i >= -priority.Count:
+		return min(route, priority.FromIndex(-i-1))
 	}
 	return route
 }

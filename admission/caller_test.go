@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -251,6 +252,11 @@ func TestLevelBoundsMoveTheRoutesLevel(t *testing.T) {
 		}
 		if LevelBound(0).apply(route) != route || AtLeast(invalid).apply(route) != route || AtMost(-invalid).apply(route) != route {
 			t.Errorf("zero or an invalid level moved %v", route)
+		}
+		for _, none := range []LevelBound{math.MinInt8, -priority.Count - 1, priority.Count + 1, math.MaxInt8} {
+			if got := none.apply(route); got != route {
+				t.Errorf("bound %d moved %v to %v", none, route, got)
+			}
 		}
 	}
 }
