@@ -106,10 +106,13 @@ func newBBR(t terms) (*instance, error) {
 	}))}, nil
 }
 
+// go-zero writes a line about the machine to standard output every minute, from the
+// moment it is linked in: into whatever another command prints there.
+func init() { logx.Disable() }
+
 // newGoZero wraps the shedder as go-zero's own REST handler does, without the log
 // line of each refusal.
 func newGoZero(t terms) (*instance, error) {
-	logx.Disable()
 	stat.SetReporter(nil)
 	threshold := int64(never)
 	if t.full {
