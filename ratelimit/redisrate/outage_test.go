@@ -30,8 +30,7 @@ func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 	}()
 	all, stalled := fleet.load(end, func(int) float64 { return 250 }, nil)
 	real := <-took
-	down, up := real[0], real[1]
-	length := up - down
+	down, up, length := real[0], real[1], real[1]-real[0]
 
 	during, late := 0, []answer{}
 	var added []time.Duration
@@ -67,19 +66,24 @@ func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 	if len(again) > len(added)/200 && stalled.worst < 10*time.Millisecond { // waits are for the store only once; the rest is the machine's
 		t.Errorf("%d requests waited long after the outage was met, the first %v", len(again), again[0].took)
 	}
-	for _, l := range fleet {
-		eventually(t, 5*time.Second, "shared again", func() bool {
-			d := take(l, "all", 1, 0)
-			return d.Source != ratelimit.SourceShare
-		})
-		if l.Snapshot().Degraded() {
-			t.Errorf("%+v", l.Snapshot())
-		}
-	}
+	sharedAgain(t, fleet)
 	for _, a := range all {
 		if a.arrived > up+5*time.Second+2*stalled.worst && a.OK && a.Source == ratelimit.SourceShare {
 			t.Errorf("the share decided %v after the store was back", a.arrived-up)
 			break
+		}
+	}
+}
+
+// sharedAgain waits until nobody of the fleet decides by its share any more.
+func sharedAgain(t *testing.T, fleet crowd) {
+	t.Helper()
+	for _, l := range fleet {
+		eventually(t, 5*time.Second, "shared again", func() bool {
+			return take(l, "all", 1, 0).Source != ratelimit.SourceShare
+		})
+		if l.Snapshot().Degraded() {
+			t.Errorf("%+v", l.Snapshot())
 		}
 	}
 }
