@@ -32,8 +32,7 @@ func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 	real := <-took
 	down, up, length := real[0], real[1], real[1]-real[0]
 
-	during, late := 0, []answer{}
-	var added []time.Duration
+	during, late, added := 0, []answer{}, []time.Duration{}
 	for _, a := range all {
 		if a.arrived >= down && a.arrived < up {
 			if a.OK {
