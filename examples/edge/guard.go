@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate-go/headgate/admission"
 )
 
 // guard bounds how long a client may take over the next piece of its request's
@@ -23,10 +25,12 @@ type guard struct {
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, stream: r.ProtoMajor >= 2}
 	p.deadline, p.bounded = r.Context().Deadline()
+	visitor, _ := admission.From(r.Context())
+	p.armed = time.Now().Add(-visitor.Waited) // by the server, when the request had come
 	if g.maxBody > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
 	}
-	p.disarm() // of the server's own, which counts from the request's arrival
+	p.disarm()
 	if r.Body != nil && r.Body != http.NoBody {
 		b := &body{ReadCloser: r.Body, patience: p}
 		r.Body = b
@@ -46,7 +50,8 @@ type patience struct {
 	stall    time.Duration
 	stream   bool // HTTP/2
 	deadline time.Time
-	bounded  bool // deadline counts
+	bounded  bool      // deadline counts
+	armed    time.Time // when the write deadline was last set; zero: there is none
 
 	// stalled is set when the client did not send in time. The error is of no use to
 	// tell: net/http takes a failed read for a client that left, and cancels.
@@ -71,12 +76,20 @@ func (p *patience) FlushError() error {
 	return err
 }
 
-// arm does nothing where a connection knows no deadlines, as in tests of handlers.
-func (p *patience) arm() { _ = p.control.SetWriteDeadline(time.Now().Add(p.stall)) }
+// arm gives a write the time of one stall, or of half a one where that saves setting
+// a deadline for each of many writes. It does nothing where a connection knows no
+// deadlines, as in tests of handlers.
+func (p *patience) arm() {
+	if now := time.Now(); now.Sub(p.armed) > p.stall/2 {
+		p.armed = now
+		_ = p.control.SetWriteDeadline(now.Add(p.stall))
+	}
+}
 
 func (p *patience) disarm() {
 	if p.stream {
-		_ = p.control.SetWriteDeadline(time.Time{})
+		p.armed = time.Time{}
+		_ = p.control.SetWriteDeadline(p.armed)
 	}
 }
 

@@ -45,6 +45,9 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 	if err != nil {
 		return nil, err
 	}
+	if len(c.Gate.ClientIP.Trusted) == 0 && c.Gate.ClientIP.Hops == 0 {
+		addresses = nil // nobody is believed, so there is nothing to pass on
+	}
 	return &httputil.ReverseProxy{
 		Transport:  transport,
 		BufferPool: &buffers{},
@@ -66,10 +69,12 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 }
 
 // forward tells the upstream who is asking. What the client says about that is
-// passed on only when a trusted proxy says it.
+// passed on only when a trusted proxy says it. Nil addresses trust nobody.
 func forward(r *httputil.ProxyRequest, addresses *admission.Addresses) {
-	if client := addresses.Addr(r.In); client.IsValid() && client != peer(r.In) {
-		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+	if addresses != nil {
+		if client := addresses.Addr(r.In); client.IsValid() && client != peer(r.In) {
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+		}
 	}
 	r.SetXForwarded()
 }
