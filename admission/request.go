@@ -132,6 +132,7 @@ func (r *request) finish(returned bool) {
 	if t != nil {
 		t.cancel()
 	}
+	r.opening().over()
 	if !r.streaming {
 		r.held, _ = v.at.slots.Release(v.slot, outcome)
 	}
@@ -145,7 +146,7 @@ func (r *request) outcome(returned bool) shed.Outcome {
 		return shed.Ignored
 	case !returned:
 		return shed.Failed
-	case r.Err() == context.DeadlineExceeded:
+	case r.Err() == context.DeadlineExceeded, r.opening().late():
 		return shed.TimedOut
 	case r.Context.Err() != nil:
 		return shed.Ignored
@@ -173,6 +174,7 @@ func (r *request) leaveSlot() {
 	defer r.mu.Unlock()
 	if v := r.visit; v != nil && v.route.streams > 0 && !r.streaming {
 		r.streaming = true
+		r.opening().begun()
 		v.gate.streams.Add(1) // before the slot is free: Drain counts slots, then streams
 		r.held, _ = v.at.slots.Release(v.slot, shed.Ignored)
 	}

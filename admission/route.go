@@ -83,8 +83,8 @@ func In(pool string) RouteOption {
 // Stream declares that the route's responses live long (server-sent events, a
 // WebSocket): a request leaves its slot when it flushes or takes the connection
 // over, and at most max of them are open at once. They never feed the law.
-// Options.Deadline bounds the wait for a slot and not the stream's life; Timeout on
-// the route, and a deadline on the request's context, bound both. Below 1 panics.
+// Options.Deadline bounds the time until the stream begins and not its life; Timeout
+// on the route, and a deadline on the request's context, bound both. Below 1 panics.
 func Stream(max int) RouteOption {
 	mustAtLeastOne("Stream", max)
 	return func(rt *route) { rt.streams = int64(max) }

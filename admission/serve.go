@@ -146,8 +146,8 @@ func preflight(r *http.Request) bool {
 }
 
 // end is when the work must be over; zero: no time is set. A stream's client waits
-// for the beginning of the answer, not for its end, so of what is known only the
-// route's own timeout ends one.
+// for the beginning of the answer, not for its end (see opening), so of what is
+// known only the route's own timeout ends one.
 func (v *visit) end() time.Time {
 	switch {
 	case v.route.streams == 0:
@@ -164,6 +164,9 @@ func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := &request{
 		Context: r.Context(), response: response{ResponseWriter: w, told: v.Headers}, gate: v.gate, visit: v,
 		caller: v.Caller, level: v.Level, waited: v.slot.Waited,
+	}
+	if by, bounded := v.opensIn(); bounded {
+		req.Context = open(r.Context(), by)
 	}
 	end := v.end()
 	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {

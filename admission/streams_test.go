@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,31 @@ func TestADeadlineDoesNotCutAStream(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Until it begins, a stream holds a slot like any other work.
+func TestADeadlineBoundsTheOpeningOfAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := &recorder{}
+		g := admission.MustNew(admission.Options{Deadline: admission.Within(time.Second), Observer: heard})
+		start := time.Now()
+		get(g.At(priority.Normal, admission.Stream(1))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if at, ok := r.Context().Deadline(); ok {
+				t.Errorf("the stream is told a deadline, %v", at)
+			}
+			<-r.Context().Done()
+			if context.Cause(r.Context()) != context.DeadlineExceeded {
+				t.Errorf("cause %v", context.Cause(r.Context()))
+			}
+		})))
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("cut after %v, want 1 s", took)
+		}
+		if events := heard.all(); len(events) != 1 || events[0].Outcome != shed.TimedOut {
+			t.Errorf("events %+v", events)
+		}
+		atRest(t, g)
+	})
 }
 
 func TestADeadlineBoundsAStreamsWait(t *testing.T) {

@@ -72,6 +72,10 @@ func ParseDocument(name string, text []byte) (*Document, error) {
 	return d, nil
 }
 
+// Empty reports whether the document says nothing, as a file does while somebody
+// writes it anew.
+func (d *Document) Empty() bool { return d.root == nil }
+
 // Decode fills the struct that into points to. Fields that the struct does not
 // have, fields given twice and values of the wrong type are errors; fields that
 // the document does not have are left as they are.

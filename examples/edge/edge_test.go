@@ -77,6 +77,16 @@ func TestAReloadKeepsBalancesAndABadFileKeepsThePolicy(t *testing.T) {
 	}
 }
 
+// A file is empty for a moment when it is written in place.
+func TestAnEmptyFileIsNoPolicyToReload(t *testing.T) {
+	e, log, path := started(t, says("hello"), "gate: {capacity: {limit: {fixed: 7}}}")
+	write(t, path, "")
+	e.reload("test")
+	if got := e.gate.Stats().Pools[0].Limit; got != 7 || !strings.Contains(log.String(), "is empty") {
+		t.Errorf("limit %d: %s", got, log)
+	}
+}
+
 func TestWhatAReloadDoesNotTouchIsSaid(t *testing.T) {
 	e, log, path := started(t, says("hello"), "")
 	write(t, path, "listen: :1\nstall_timeout: 1s\noutbound: {name: x}\n")
@@ -175,6 +185,38 @@ func TestAnUpstreamThatIsAwayIsABadGateway(t *testing.T) {
 	}
 	if got := e.gate.Stats().InFlight(); got != 0 {
 		t.Errorf("%d in flight", got)
+	}
+}
+
+// An upstream that dies after its head and before its body: the client hears 502. One
+// that dies later breaks the client's answer off as well.
+func TestAnAnswerThatBreaksOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		first string
+		want  int // 0: broken off
+	}{
+		"before its first byte": {"", 502},
+		"in the middle":         {strings.Repeat("x", 64<<10), 0},
+	} {
+		e, _, _ := started(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100000")
+			io.WriteString(w, c.first)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}), "outbound: {retry: {attempts: 1}}")
+		server := httptest.NewServer(e.handler)
+		resp, err := http.Get(server.URL)
+		if err == nil {
+			_, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		if c.want != 0 && (err != nil || resp.StatusCode != c.want) {
+			t.Errorf("%s: %v, %v, want %d", name, resp, err, c.want)
+		}
+		if c.want == 0 && err == nil {
+			t.Errorf("%s: made whole", name)
+		}
+		server.Close()
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,9 @@ import (
 // body, or of its answer. A whole upload may last for hours and a stream for days;
 // what may not last is a slot held by somebody who does neither send nor read. It
 // stands inside the gate, so that only admitted requests pay for it.
+//
+// It also holds an answer's head back until there is something behind it, so that
+// an upstream that dies in between is a 502 to the client and no broken connection.
 type guard struct {
 	next    http.Handler
 	stall   time.Duration
@@ -36,7 +41,9 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = b
 		defer b.abandon()
 	}
+	defer p.brokenOff(r)
 	g.next.ServeHTTP(p, r)
+	p.commit()
 	p.arm() // for what is still buffered
 }
 
@@ -49,6 +56,7 @@ type patience struct {
 	control  *http.ResponseController
 	stall    time.Duration
 	stream   bool // HTTP/2
+	status   int  // of a head that is held back; 0: none
 	deadline time.Time
 	bounded  bool      // deadline counts
 	armed    time.Time // when the write deadline was last set; zero: there is none
@@ -61,7 +69,44 @@ type patience struct {
 // Unwrap is for http.ResponseController, through which a proxy hijacks and flushes.
 func (p *patience) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
+// WriteHeader holds the head back, but for hints.
+func (p *patience) WriteHeader(status int) {
+	switch {
+	case status < 200:
+		p.ResponseWriter.WriteHeader(status)
+	case p.status == 0:
+		p.status = status
+	}
+}
+
+func (p *patience) commit() {
+	if p.status != 0 {
+		p.ResponseWriter.WriteHeader(p.status)
+		p.status = 0
+	}
+}
+
+// brokenOff answers in place of an answer that ended before its first byte, of which
+// the proxy knows no better than to abort.
+func (p *patience) brokenOff(r *http.Request) {
+	if p.status == 0 {
+		return // nothing is held back: whatever happens goes on up
+	}
+	switch e := recover(); e {
+	case http.ErrAbortHandler:
+	case nil: // runtime.Goexit
+		return
+	default:
+		panic(e)
+	}
+	status := statusOf(context.Cause(r.Context()))
+	p.Header().Del("Trailer")
+	p.status = 0
+	http.Error(p.ResponseWriter, strings.ToLower(http.StatusText(status)), status)
+}
+
 func (p *patience) Write(b []byte) (int, error) {
+	p.commit()
 	p.arm()
 	n, err := p.ResponseWriter.Write(b)
 	p.disarm()
@@ -70,6 +115,7 @@ func (p *patience) Write(b []byte) (int, error) {
 
 // FlushError is what http.ResponseController asks for first.
 func (p *patience) FlushError() error {
+	p.commit()
 	p.arm()
 	err := p.control.Flush()
 	p.disarm()

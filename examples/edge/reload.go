@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"reflect"
 	"time"
@@ -49,6 +50,9 @@ func (e *edge) adopt() error {
 	c, err := e.source.load()
 	if err != nil {
 		return err
+	}
+	if c.doc.Empty() && e.source.path != "" {
+		return fmt.Errorf("%s is empty: half written?", e.source.path)
 	}
 	resources := e.resources()
 	opts, err := c.GateOptions(resources)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -26,6 +27,7 @@ type store struct {
 }
 
 func newStore(log *slog.Logger) *store {
+	redis.SetLogger(silent{}) // of every failed dial; the limits tell when the store goes and comes
 	return &store{
 		log: log, clients: map[string]*redis.Client{},
 		limits: map[string]*redisrate.Limiter{}, asked: map[string]bool{},
@@ -105,3 +107,7 @@ func (st *store) close() {
 		c.Close()
 	}
 }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
