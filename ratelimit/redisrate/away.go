@@ -62,6 +62,14 @@ func (a *account) lookAway(t time.Duration, cost int, patience time.Duration) ve
 	return verdict{ok: wait <= patience, wait: wait, source: ratelimit.SourceShare}
 }
 
+// lack is what the one bucket would be missing if all shares were as empty as this
+// process': micro-tokens. While some are back and others are not, the bucket fills
+// up faster than those who are back may draw, and it would greet the last of them
+// with a second burst. Slots that are out hold it down; without any, this does.
+func (a *account) lack(t time.Duration) int64 {
+	return int64(a.share.deficit(t) / a.share.burst * float64(a.inForce.burst) * micro)
+}
+
 // comeBack makes the bucket decide again, after it was told what is owed.
 func (a *account) comeBack(t time.Duration) {
 	a.away = false

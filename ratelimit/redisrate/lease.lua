@@ -7,7 +7,7 @@ local n = {}
 for i = 1, #ARGV do n[i] = tonumber(ARGV[i]) end
 local want, need, least, share, reserve, debit, charge = n[1], n[2], n[3], n[4], n[5], n[6], n[7]
 local rate, burst, version, life, gone = n[8], n[9], n[10], n[11], n[12]
-local wait, cut, seen, late, touch = n[13], n[14], n[15], n[16], n[17]
+local wait, cut, seen, late, touch, lack = n[13], n[14], n[15], n[16], n[17], n[18]
 local ratetext = ARGV[8]
 
 local time = redis.call('TIME')
@@ -87,6 +87,9 @@ out = math.max(0, out - gone)
 if debit > 0 then -- spent elsewhere, while others may have drawn for two seconds
   local floor = -math.min(burst, math.floor(rate * 2)) * 1000000
   tokens = math.max(math.min(tokens, floor), tokens - debit)
+end
+if lack > 0 then -- the bucket filled up beside shares that are still in use
+  tokens, write = math.min(tokens, math.max(0, burst * 1000000 - lack)), true
 end
 if charge > 0 then
   tokens = tokens - charge

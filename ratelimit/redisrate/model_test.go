@@ -128,6 +128,9 @@ func (b *bucket) change(now int64, r request) (changed bool) {
 	if r.debit > 0 {
 		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.burst), int64(b.limit.rate*2))*micro), b.tokens-r.debit), true
 	}
+	if r.lack > 0 {
+		b.tokens, changed = min(b.tokens, max(0, int64(b.limit.burst)*micro-r.lack)), true
+	}
 	if r.charge > 0 {
 		b.tokens, changed = b.tokens-r.charge, true
 	} else if r.charge < 0 {

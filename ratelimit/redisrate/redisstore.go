@@ -70,7 +70,7 @@ func (s *redisStore) lease(ctx context.Context, r request) (string, error) {
 	cmd, err := s.run(ctx, leaseScript, r.key,
 		r.want, r.need, r.least, r.share, r.reserve, r.debit, r.charge,
 		strconv.FormatFloat(r.limit.rate, 'g', 17, 64), r.limit.burst, r.limit.version,
-		r.life.Microseconds(), r.gone, r.pause.Microseconds(), ppm(r.cut), r.seen, s.deadline(), flag(r.touch))
+		r.life.Microseconds(), r.gone, r.pause.Microseconds(), ppm(r.cut), r.seen, s.deadline(), flag(r.touch), r.lack)
 	if err != nil {
 		return "", err
 	}

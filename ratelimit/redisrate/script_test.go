@@ -32,6 +32,7 @@ func randomRequest(rnd *rand.Rand, key string) request {
 	maybe(2, func() { r.life = time.Duration(1+rnd.IntN(400)) * time.Millisecond })
 	maybe(2, func() { r.gone = rnd.IntN(20) })
 	maybe(8, func() { r.debit = rnd.Int64N(100 * micro) })
+	maybe(8, func() { r.lack = rnd.Int64N(100 * micro) })
 	maybe(8, func() { r.charge = rnd.Int64N(20*micro) - 10*micro })
 	maybe(20, func() { r.pause = time.Duration(rnd.IntN(3000)) * time.Millisecond })
 	maybe(10, func() { r.cut = 0.7 })

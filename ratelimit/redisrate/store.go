@@ -40,6 +40,7 @@ type request struct {
 	life    time.Duration // after which slots granted here have perished; 0 in a call per admission
 	gone    int           // slots spent, perished or returned since the last call
 	debit   int64         // micro-tokens spent elsewhere: taken, but not below empty
+	lack    int64         // micro-tokens that must be missing from a full bucket
 	charge  int64         // micro-tokens to take in any case; negative returns them
 	pause   time.Duration // nobody gets a slot before it has passed
 	cut     float64       // factor for the multiplier, once per epoch; 0 for none

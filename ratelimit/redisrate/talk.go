@@ -41,6 +41,9 @@ func (a *account) ask(t time.Duration, need, least int, patience time.Duration) 
 		}
 	}
 	r.debit = a.unheard.tell(a.inForce.burst)
+	if a.away && !a.terms.leasing && a.conf.outage == FailShare {
+		r.lack = a.lack(t)
+	}
 	r.charge = -int64(a.credit) * micro
 	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
 	return r
