@@ -27,7 +27,7 @@ func TestThePageTellsTheStory(t *testing.T) {
 	eventually(t, tab, "the verdict is that work is refused",
 		`/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
 	eventually(t, tab, "somebody waits", value("waiting")+" > 0")
-	time.Sleep(6 * time.Second)
+	time.Sleep(3 * time.Second)
 	keep(t, shoot(t, tab, "live-light", chromedp.CaptureScreenshot()))
 	look(t, tab, 1200, "dark")
 	time.Sleep(1500 * time.Millisecond) // a frame in these colours

@@ -31,7 +31,7 @@ func TestServersThatCannotWrite(t *testing.T) {
 				t.Fatalf("%+v", d)
 			}
 			s.do(c.break_...)
-			eventually(t, 5*time.Second, "degraded, and why", func() bool {
+			eventually(t, 20*time.Second, "degraded, and why", func() bool {
 				take(l, "k", 1, 0)
 				st := l.Snapshot()
 				_, ok := l.Health()
@@ -41,7 +41,7 @@ func TestServersThatCannotWrite(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 			s.do(c.fix...)
-			eventually(t, 5*time.Second, "shared again", func() bool {
+			eventually(t, 20*time.Second, "shared again", func() bool {
 				d := take(l, "k", 1, 0)
 				return l.Snapshot().State == Shared && d.OK && d.Source != ratelimit.SourceShare
 			})
