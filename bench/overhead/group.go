@@ -16,6 +16,7 @@ type group struct {
 	made    []string // in the order their state is made
 	asking  []string // in the order they ask
 	entries []*entry
+	heap    uint64 // when the latest had its state
 }
 
 // entry is a subject in a group.
@@ -37,6 +38,7 @@ func (r *run) group(bench string, keys int) ([]Row, error) {
 	defer runtime.KeepAlive(rest)
 	g := &group{run: r, bench: bench, keys: keys}
 	g.made, g.asking = keyNames(keys)
+	g.heap = liveHeap()
 	defer g.close()
 	for _, s := range r.subjects(bench) {
 		e, err := g.enter(s)
@@ -77,7 +79,6 @@ func (g *group) terms() terms {
 
 func (g *group) enter(s *subject) (*entry, error) {
 	e := &entry{subject: s, took: map[int]*series{}}
-	before := liveHeap()
 	var err error
 	if e.instance, err = s.build(g.terms()); err != nil {
 		return nil, err
@@ -86,8 +87,10 @@ func (g *group) enter(s *subject) (*entry, error) {
 		e.stop()
 		return nil, err
 	}
+	before := g.heap
+	g.heap = liveHeap()
 	if e.instance.keys != nil || keyedName[s.name] {
-		e.heapKey = float64(int64(liveHeap()-before)) / float64(g.keys)
+		e.heapKey = float64(int64(g.heap-before)) / float64(g.keys)
 	}
 	return e, nil
 }
@@ -103,7 +106,6 @@ var keyedName = func() map[string]bool {
 
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // what the first one only made free to sweep
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
@@ -121,8 +123,8 @@ func (g *group) measure(cpus int) error {
 	for _, e := range g.entries {
 		e.took[cpus] = new(series)
 	}
+	runtime.GC()
 	for range g.repeats {
-		runtime.GC()
 		for _, i := range rand.Perm(len(g.entries)) {
 			base, err := g.turn(g.entries[0], callers)
 			if err != nil {
