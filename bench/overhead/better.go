@@ -48,7 +48,7 @@ func better(x, mine *Row) (facts []string) {
 		facts = append(facts, fmt.Sprintf("%.0f ns to %.0f at %s", x.NsOp, mine.NsOp, keyWord(x.Keys)))
 	}
 	if x.Allocs < mine.Allocs && x.Keys == 1 {
-		facts = append(facts, fmt.Sprintf("%d allocations to %d", x.Allocs, mine.Allocs))
+		facts = append(facts, fmt.Sprintf("allocations %d to %d", x.Allocs, mine.Allocs))
 	}
 	if heapWord(*x) != "" && x.HeapKey < mine.HeapKey {
 		facts = append(facts, fmt.Sprintf("%.0f B a key to %.0f at %s", x.HeapKey, mine.HeapKey, keyWord(x.Keys)))
