@@ -67,7 +67,7 @@ func (g *group) close() {
 // terms of a bench. No bucket fills up again while measured, so that all of a
 // subject's state is there all the time.
 func (g *group) terms() terms {
-	t := terms{perSecond: 0.01, burst: 1e9, window: time.Hour, slots: 512}
+	t := terms{perSecond: 0.0001, burst: 1e9, window: time.Hour, slots: 512}
 	switch g.bench {
 	case refused429:
 		t.perSecond, t.burst = 1.0/3600, 1
