@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type Config struct {
 	Idle     policy.Duration `yaml:"idle_timeout"`
 	Stall    policy.Duration `yaml:"stall_timeout"`
 	MaxBody  policy.Bytes    `yaml:"max_body"`
+	Upgrades []string        `yaml:"upgrades"`
 	Drain    Drain           `yaml:"drain"`
 	Watch    policy.Duration `yaml:"watch"`
 
@@ -126,6 +128,11 @@ func (c *Config) validate() error {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		complain(errors.New("cert and key go together"), "tls")
 	}
+	for i, name := range c.Upgrades {
+		if !protocol(name) {
+			complain(fmt.Errorf("%q is no name of a protocol", name), "upgrades", strconv.Itoa(i))
+		}
+	}
 	for _, d := range []struct {
 		value policy.Duration
 		field []string
@@ -156,6 +163,17 @@ func (c *Config) validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// protocol reports whether s is a name, or a name and a version.
+func protocol(s string) bool {
+	name, version, versioned := strings.Cut(s, "/")
+	return token(name) && (!versioned || token(version))
+}
+
+// token reports whether s is a token of HTTP, as names are.
+func token(s string) bool {
+	return s != "" && strings.Trim(s, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
 }
 
 func parseUpstream(text string) (*url.URL, error) {

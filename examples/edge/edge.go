@@ -82,14 +82,15 @@ func (e *edge) build(c *settings) error {
 	return err
 }
 
-// chain is the way of a request: gate, then the guard against stalls, then the
-// proxy.
+// chain is the way of a request: gate, then the guard against stalls, then the list of
+// protocols, then the proxy.
 func (e *edge) chain(c *settings) (http.Handler, error) {
 	proxy, err := newProxy(c.Config, e.outbound, e.log)
 	if err != nil {
 		return nil, err
 	}
-	return e.goodbye(e.gate.Handler(guard{proxy, c.stall(), int64(c.MaxBody)})), nil
+	inner := newProtocols(c.Config).limit(proxy)
+	return e.goodbye(e.gate.Handler(guard{inner, c.stall(), int64(c.MaxBody)})), nil
 }
 
 func (e *edge) resources() policy.Resources {

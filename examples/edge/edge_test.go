@@ -30,6 +30,25 @@ func started(t *testing.T, h http.Handler, file string) (*edge, *bytes.Buffer, s
 	return e, log, path
 }
 
+// startedAt returns an edge before the server at url.
+func startedAt(t *testing.T, url, text string) *edge {
+	t.Helper()
+	e, err := newEdge(source{path: file(t, text), upstream: url}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.close)
+	return e
+}
+
+// file writes text to a file of its own and returns the path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "edge.yaml")
+	write(t, path, text)
+	return path
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

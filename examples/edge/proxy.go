@@ -60,6 +60,9 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 			forward(r, addresses)
 		},
 		ModifyResponse: func(resp *http.Response) error {
+			if err := unasked(resp); err != nil {
+				return err
+			}
 			narrow(resp)
 			outbound.Relay(resp.Header, resp, nil)
 			return nil

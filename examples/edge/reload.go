@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/headgate-go/headgate/admission/policy"
@@ -90,6 +91,7 @@ func differences(old, now Config) (fields []string) {
 		{"idle_timeout", old.Idle != now.Idle},
 		{"stall_timeout", old.Stall != now.Stall},
 		{"max_body", old.MaxBody != now.MaxBody},
+		{"upgrades", !slices.Equal(old.Upgrades, now.Upgrades)},
 		{"drain", old.Drain != now.Drain},
 		{"watch", old.Watch != now.Watch},
 		{"outbound", !sameOutbound(old.Outbound, now.Outbound)},

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// protocols are the ones that a connection may be switched to, in lower case. What
+// runs inside a switched connection meets no limit, so every protocol has to be listed:
+// with h2c, one admitted request would open the way for any number of others.
+type protocols []string
+
+// newProtocols returns those that may be asked of the upstream: none when it is spoken to
+// in HTTP/2, which has no upgrades.
+func newProtocols(c Config) (all protocols) {
+	if c.Upstream.H2C {
+		return nil
+	}
+	for _, name := range c.Upgrades {
+		all = append(all, strings.ToLower(name))
+	}
+	return all
+}
+
+// limit is the handler that removes every request to switch to a protocol that is not
+// listed, and refuses the two methods that ask for one: CONNECT, and PRI, with which a
+// connection of HTTP/2 begins where the server does not speak it.
+func (p protocols) limit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect || r.Method == "PRI" {
+			w.Header().Set("Connection", "close") // what follows is no request
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		if r.Header["Upgrade"] != nil || r.Header["Http2-Settings"] != nil {
+			r = p.filtered(r)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// filtered is r with at most one listed protocol to switch to. The settings of h2c go
+// in any case: with an upgrade of theirs removed, they are a way to have it back for
+// a server that looks at nothing else.
+func (p protocols) filtered(r *http.Request) *http.Request {
+	out := r.WithContext(r.Context())
+	out.Header = r.Header.Clone()
+	delete(out.Header, "Http2-Settings")
+	delete(out.Header, "Upgrade")
+	if name := p.asked(r.Header); name != "" {
+		out.Header["Upgrade"] = []string{name}
+	}
+	return out
+}
+
+// asked returns the first listed protocol that h asks for, or "".
+func (p protocols) asked(h http.Header) string {
+	for _, line := range h["Upgrade"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.ToLower(strings.TrimSpace(name)); slices.Contains(p, name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// unasked reports a 101 that answers no request for it. The proxy would take the
+// connection over for one without a name, and pass on a list of protocols of which
+// only the first was asked for.
+func unasked(resp *http.Response) error {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return nil
+	}
+	asked, got := resp.Request.Header["Upgrade"], resp.Header["Upgrade"]
+	if len(asked) != 1 || len(got) != 1 || !strings.EqualFold(asked[0], got[0]) {
+		return fmt.Errorf("the upstream switched to %.100q where %.100q was asked for", got, asked)
+	}
+	return nil
+}
