@@ -51,21 +51,23 @@ func (r *request) Deadline() (time.Time, bool) {
 	return r.deadline, true
 }
 
-// Done makes the timer when somebody asks for it first: most handlers never do,
-// and a timer costs more than the rest of the gate.
-func (r *request) Done() <-chan struct{} { return r.timed().Done() }
-
-// Err is that of the timer, where there is one, else what it would be.
-func (r *request) Err() error {
-	if r.deadline.IsZero() || time.Until(r.deadline) > 0 {
-		return r.Context.Err()
+// Done makes the timer at the first call: most handlers never call it, and a timer
+// costs more than the rest of the gate.
+func (r *request) Done() <-chan struct{} {
+	if r.deadline.IsZero() {
+		return r.Context.Done()
 	}
-	return r.timed().Err()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.timedLocked().Done()
 }
 
-// Value knows the request itself and its level. Everything else is the timer's to
-// answer once it is made, so that children of this context hang on it directly
-// instead of starting a goroutine each.
+// Err is non-nil exactly when Done is closed.
+func (r *request) Err() error { return r.current().Err() }
+
+// Value knows the request itself and its level. Package context asks with a *int of
+// its own for the node that ends a context, to hang children on it directly and to
+// read its cause: that must be the one that Done and Err speak of.
 func (r *request) Value(key any) any {
 	switch k := key.(type) {
 	case requestKey:
@@ -74,37 +76,39 @@ func (r *request) Value(key any) any {
 		}
 	case anyRequestKey:
 		return r
+	case *int:
+		return r.current().Value(key)
 	}
 	if key == priority.Key() {
 		return r.level
 	}
-	return r.made().Value(key)
+	return r.Context.Value(key)
 }
 
-// made returns the timer if it was made, else the request's own context.
-func (r *request) made() context.Context {
+// current returns the context that says whether this one is over. Once the timer is
+// made it decides alone, since Done is its channel. It is made here when the time or
+// the request is over, so that an error once seen stays.
+func (r *request) current() context.Context {
 	if r.deadline.IsZero() {
 		return r.Context
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.timer == nil {
+	if r.timer == nil && r.visit != nil && time.Until(r.deadline) > 0 {
 		return r.Context
 	}
-	return r.timer
+	return r.timedLocked()
 }
 
-// timed returns the timer, made if need be. One made after the end of the request
-// is not cancelled here: it ends with the request's own context, or in time.
-func (r *request) timed() context.Context {
-	if r.deadline.IsZero() {
-		return r.Context
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// timedLocked returns the timer, made if need be. One made after the end of the
+// request is over at once: what Err says must not depend on earlier calls of Done.
+func (r *request) timedLocked() context.Context {
 	if r.timer == nil {
 		ctx, cancel := context.WithDeadline(r.Context, r.deadline)
 		r.timer = &timer{ctx, cancel}
+		if r.visit == nil {
+			cancel()
+		}
 	}
 	return r.timer
 }
