@@ -20,7 +20,7 @@ const (
 	Unsafe                   // the server may have done it already, and doing it twice is not safe
 	Disallowed               // Allow said no
 	HintTooLong              // the server asks to stay away for longer than MaxHint
-	PastDeadline             // the next attempt could not be sent before the deadline
+	PastDeadline             // the next attempt could not be sent before the deadline, or within MaxElapsed
 	BudgetSpent              // too many retries already
 )
 
@@ -40,9 +40,9 @@ func (s Stop) String() string {
 	return stopNames[s]
 }
 
-// decide says whether the n-th attempt, which ended in v, is followed by another,
-// and after what wait. The budget comes last, because asking charges it.
-func (t *retrier) decide(req *http.Request, s shared, v Verdict, err error, n int) (time.Duration, Stop) {
+// decide says whether the n-th attempt of a call begun at start, which ended in v, is
+// followed by another, and after what wait. The budget comes last, because asking charges it.
+func (t *retrier) decide(req *http.Request, s shared, v Verdict, err error, n int, start time.Time) (time.Duration, Stop) {
 	if stop := t.mayRetry(req, v, err, n); stop != Retrying {
 		return 0, stop
 	}
@@ -50,7 +50,7 @@ func (t *retrier) decide(req *http.Request, s shared, v Verdict, err error, n in
 		return 0, HintTooLong
 	}
 	delay := t.backoff.delay(v, n)
-	if !inTime(req.Context(), s, delay) {
+	if t.opts.MaxElapsed > 0 && time.Since(start)+delay > t.opts.MaxElapsed || !inTime(req.Context(), s, delay) {
 		return 0, PastDeadline
 	}
 	if !s.budget.Try(time.Now()) {

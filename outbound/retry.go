@@ -29,6 +29,10 @@ type RetryOptions struct {
 	// MaxBackoff caps the backoff when the server says nothing. Zero means 20 s.
 	MaxBackoff time.Duration
 
+	// MaxElapsed ends the retries of a call: no attempt begins later than this after
+	// the call did. Zero means that only the deadline and MaxWait bound them.
+	MaxElapsed time.Duration
+
 	// Allow, if set, has a say after the rules: it may refuse a retry, never add
 	// one. It must not touch the request.
 	Allow func(*http.Request, Verdict) bool
@@ -50,6 +54,9 @@ func (o RetryOptions) settled() (RetryOptions, error) {
 		positive("Retry.MinBackoff", o.MinBackoff),
 		positive("Retry.MaxBackoff", o.MaxBackoff),
 	)
+	if o.MaxElapsed < 0 {
+		err = errors.Join(err, fmt.Errorf("outbound: Retry.MaxElapsed = %v: must not be negative", o.MaxElapsed))
+	}
 	if o.MaxBackoff < o.MinBackoff {
 		err = errors.Join(err, fmt.Errorf("outbound: Retry.MaxBackoff = %v: must not be below MinBackoff %v", o.MaxBackoff, o.MinBackoff))
 	}
@@ -103,14 +110,15 @@ func newRetrier(next http.RoundTripper, o RetryOptions, share func(*http.Request
 // RoundTrip makes the call.
 func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := t.share(req)
-	s.budget.Call(time.Now())
+	start := time.Now()
+	s.budget.Call(start)
 	out := req
 	for n := 1; ; n++ {
 		resp, v, err := t.attempt(out, s.op)
 		if v.Kind == OK {
 			return resp, err
 		}
-		delay, stop := t.decide(req, s, v, err, n)
+		delay, stop := t.decide(req, s, v, err, n, start)
 		if stop != Retrying {
 			t.watch.stopped(s.key(), v, n, stop)
 			return resp, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,8 +40,16 @@ type Upstream struct {
 	HeaderTimeout policy.Duration `yaml:"header_timeout"`
 	IdleConns     policy.Int      `yaml:"idle_conns"`
 	H2C           bool            `yaml:"h2c"`
+	Signals       Signals         `yaml:"signals"`
+	Retry         string          `yaml:"retry"`
 
 	parsed *url.URL
+}
+
+// Signals are the answers of the upstream that slow everybody down.
+type Signals struct {
+	Overload bool   `yaml:"overload"`
+	Throttle string `yaml:"throttle"`
 }
 
 // TLS is the certificate to serve with; empty: none.
@@ -64,14 +73,20 @@ type Drain struct {
 //go:embed defaults.yaml
 var edgeDefaults string
 
-// A call that waits for its turn holds a slot of the gate meanwhile, so here it
-// does not wait for the minute that a job of its own would.
-const outboundWait = time.Second
+const (
+	// A call that waits for its turn holds a slot of the gate meanwhile, so here it
+	// does not wait for the minute that a job of its own would.
+	outboundWait = time.Second
+	// What an upstream says of itself is believed for so long; then it is asked again.
+	outboundPause = 10 * time.Second
+)
 
 // defaults is a file with every option.
 func defaults() string {
-	example := strings.Replace(policy.Example, "max_wait: 60s", fmt.Sprintf("max_wait: %-3v", outboundWait), 1)
-	return edgeDefaults + "\n" + example
+	return edgeDefaults + "\n" + strings.NewReplacer(
+		"max_wait: 60s", fmt.Sprintf("max_wait: %-3v", outboundWait),
+		"max_pause: 1h ", fmt.Sprintf("max_pause: %v", outboundPause),
+	).Replace(policy.Example)
 }
 
 // source is where the configuration comes from: a file, and what the command line
@@ -92,7 +107,7 @@ func (s source) load() (*settings, error) {
 		return nil, err
 	}
 	c := &settings{}
-	c.Outbound.MaxWait = policy.Duration(outboundWait)
+	c.Outbound.MaxWait, c.Outbound.MaxPause = policy.Duration(outboundWait), policy.Duration(outboundPause)
 	if err := base.Decode(&c.Config); err != nil {
 		return nil, err
 	}
@@ -102,6 +117,7 @@ func (s source) load() (*settings, error) {
 	if err := c.doc.Decode(&c.Config); err != nil {
 		return nil, err
 	}
+	c.Outbound.MaxWait = cmp.Or(c.Outbound.MaxWait, policy.Duration(outboundWait))
 	c.Listen = cmp.Or(s.listen, c.Listen)
 	c.Admin = cmp.Or(s.admin, c.Admin)
 	c.Upstream.URL = cmp.Or(s.upstream, c.Upstream.URL)
@@ -127,6 +143,18 @@ func (c *Config) validate() error {
 	c.Upstream.parsed = parsed
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		complain(errors.New("cert and key go together"), "tls")
+	}
+	for _, w := range []struct {
+		value string
+		known []string
+		field []string
+	}{
+		{c.Upstream.Signals.Throttle, []string{throttleNone, throttleHost, throttleRoute, throttleCaller}, []string{"upstream", "signals", "throttle"}},
+		{c.Upstream.Retry, []string{retryNone, retryUnsent, retrySafe}, []string{"upstream", "retry"}},
+	} {
+		if !slices.Contains(w.known, w.value) {
+			complain(fmt.Errorf("unknown %q; there are: %s", w.value, strings.Join(w.known, ", ")), w.field...)
+		}
 	}
 	for i, name := range c.Upgrades {
 		if !protocol(name) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -70,16 +71,25 @@ func (e *edge) build(c *settings) error {
 	if e.gate, err = admission.New(opts); err != nil {
 		return err
 	}
-	out, err := c.OutboundOptions(resources)
-	if err != nil {
-		return c.doc.At(err)
-	}
-	out.Base = base(c.Upstream)
-	if e.outbound, err = outbound.New(out); err != nil {
+	if e.outbound, err = e.upstream(c, resources); err != nil {
 		return err
 	}
 	e.handler, err = e.chain(c)
 	return err
+}
+
+// upstream is the transport to it: the file's section outbound, and what the edge
+// makes of answers.
+func (e *edge) upstream(c *settings, resources policy.Resources) (*outbound.Transport, error) {
+	out, err := c.OutboundOptions(resources)
+	if err != nil {
+		return nil, c.doc.At(err)
+	}
+	out.Base = base(c.Upstream)
+	out.Key, _ = counted(c.Config)
+	out.Classify = []outbound.Classifier{newSignals(c.Upstream).judge}
+	out.Retry.MaxElapsed = time.Duration(c.Outbound.MaxWait)
+	return outbound.New(out)
 }
 
 // chain is the way of a request: gate, then the guard against stalls, then the list of
@@ -90,6 +100,9 @@ func (e *edge) chain(c *settings) (http.Handler, error) {
 		return nil, err
 	}
 	inner := newProtocols(c.Config).limit(proxy)
+	if _, note := counted(c.Config); note != nil {
+		inner = note(inner)
+	}
 	return e.goodbye(e.gate.Handler(guard{inner, c.stall(), int64(c.MaxBody)})), nil
 }
 

@@ -48,6 +48,7 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 	if len(c.Gate.ClientIP.Trusted) == 0 && c.Gate.ClientIP.Hops == 0 {
 		addresses = nil // nobody is believed, so there is nothing to pass on
 	}
+	safe := c.Upstream.Retry == retrySafe
 	return &httputil.ReverseProxy{
 		Transport:  transport,
 		BufferPool: &buffers{},
@@ -64,10 +65,12 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 				return err
 			}
 			narrow(resp)
-			outbound.Relay(resp.Header, resp, nil)
+			if safe {
+				outbound.Relay(resp.Header, resp, nil)
+			}
 			return nil
 		},
-		ErrorHandler: failed,
+		ErrorHandler: failures{retried: safe}.answer,
 	}, nil
 }
 
@@ -87,14 +90,21 @@ func peer(r *http.Request) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// failed answers for an upstream that did not. Nothing of the error reaches the
+// failures answer for an upstream that did not. Nothing of the error reaches the
 // client.
-func failed(w http.ResponseWriter, _ *http.Request, err error) {
+type failures struct {
+	retried bool // the edge has tried again, so that a client need not
+}
+
+func (f failures) answer(w http.ResponseWriter, _ *http.Request, err error) {
 	status := statusOf(err)
 	if p, ok := w.(*patience); ok && p.stalled.Load() {
 		status = http.StatusRequestTimeout
 	}
 	outbound.Relay(w.Header(), nil, err)
+	if !f.retried {
+		w.Header().Del("Headgate-Retried")
+	}
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
 	}
