@@ -138,7 +138,7 @@ func (r *request) finish(returned bool) {
 	}
 	r.opening().over()
 	if !r.streaming {
-		r.held, _ = v.at.slots.Release(v.slot, outcome)
+		r.held, _ = v.at.slots.Release(v.slot, r.measured(outcome))
 	}
 	v.ended(outcome, r.held, r.streaming)
 }
@@ -158,6 +158,16 @@ func (r *request) outcome(returned bool) shed.Outcome {
 	return outcomeOf(r.status)
 }
 
+// measured says what the slots are told. Only a client that left is Ignored there:
+// a law may take that for evidence, and nothing can be learned from the caller's
+// mistakes and from a connection taken over.
+func (r *request) measured(outcome shed.Outcome) shed.Outcome {
+	if outcome == shed.Ignored && (r.hijacked || r.Context.Err() == nil) {
+		return shed.Unmeasured
+	}
+	return outcome
+}
+
 // outcomeOf reads a status: a fast failure is not throughput, a dropped call
 // downstream is evidence of overload, and the caller's mistakes say nothing.
 func outcomeOf(status int) shed.Outcome {
@@ -172,7 +182,19 @@ func outcomeOf(status int) shed.Outcome {
 	return shed.Served
 }
 
-// leaveSlot gives the slot of a stream back; the stream stays under its own cap.
+// opened says how the opening of a stream ended.
+func (r *request) opened() shed.Outcome {
+	switch {
+	case r.opening().late():
+		return shed.TimedOut
+	case r.status >= 400:
+		return r.measured(outcomeOf(r.status))
+	}
+	return shed.Served
+}
+
+// leaveSlot gives the slot of a stream back; the stream stays under its own cap. The
+// slot was for the opening, and that is served work unless the answer says otherwise.
 func (r *request) leaveSlot() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,6 +202,6 @@ func (r *request) leaveSlot() {
 		r.streaming = true
 		r.opening().begun()
 		v.gate.streams.Add(1) // before the slot is free: Drain counts slots, then streams
-		r.held, _ = v.at.slots.Release(v.slot, shed.Ignored)
+		r.held, _ = v.at.slots.Release(v.slot, r.opened())
 	}
 }

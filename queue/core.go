@@ -180,7 +180,7 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	switch {
 	case !r.probe:
-	case s.Outcome == shed.Ignored:
+	case s.Outcome == shed.Ignored, s.Outcome == shed.Unmeasured:
 		c.meter.Untried(r.level)
 	default:
 		c.meter.Tried(r.level, s.Outcome == shed.Served && !now.After(s.Deadline))

@@ -63,8 +63,15 @@
 // samples is good to 0.35/√n. A throughput that jumps by more than that and a
 // quarter is another backend, and what was learned is forgotten. While the limit
 // holds nobody back, nothing is learned and nothing moves. Failures, the caller's
-// mistakes, cancellations and streams are no throughput; timeouts are the opposite.
-// Nothing is ever refused for the sake of a measurement.
+// mistakes and cancellations are no throughput; timeouts are the opposite; a stream's
+// opening is served work. Nothing is ever refused for the sake of a measurement.
+//
+// Life. Every end counts as life, whatever kind it is. A stall is N·T/R > 8: while the
+// limit is full, nothing at all has ended for a time T in which eight pieces of work
+// should have, at the known time R that work holds its slot (by chance, one case in
+// 3000). The limit is halved, and again when T has doubled. Work whose client left is
+// evidence when it outlasted 1.5 times the lowest latency and most work ends so: then
+// the time those clients stayed takes the place of D, and no less than X·R₀ is left.
 //
 // Every move carries its [Cause].
 //

@@ -67,9 +67,13 @@ const (
 	// TimedOut work missed its deadline or was dropped downstream: evidence of
 	// overload.
 	TimedOut
-	// Ignored work says nothing: the caller's mistake, a cancellation, a stream, a
-	// connection taken over.
+	// Ignored work was not waited for: its client left. It is no throughput, but an
+	// end all the same. When it outlasted the latency that a law knows, it is evidence
+	// of overload.
 	Ignored
+	// Unmeasured work ended in a way that says nothing about capacity, however long it
+	// took: the caller's mistake, a connection taken over.
+	Unmeasured
 )
 
 // String returns the outcome's name.
@@ -81,6 +85,8 @@ func (o Outcome) String() string {
 		return "failed"
 	case TimedOut:
 		return "timed-out"
+	case Unmeasured:
+		return "unmeasured"
 	default:
 		return "ignored"
 	}
@@ -98,8 +104,8 @@ const (
 	CauseThrash          // more concurrency cost throughput
 	CauseLatency         // work in flight could not finish in its budget (Little's law)
 	CauseUndo            // a cut cost throughput: concurrency was not the cause
-	CauseStalled         // nothing finished while work was in flight
-	CauseErrors          // timeouts or drops
+	CauseStalled         // nothing ended for far longer than it should have taken
+	CauseErrors          // timeouts, drops, or clients that left
 )
 
 // CauseCount is the number of causes, for arrays indexed by Cause.

@@ -32,10 +32,12 @@ func (b *brake) end(t time.Duration) {
 	b.count++
 }
 
-// silent reports whether nothing has ended for as long as eight ends take at the
-// given rate: by chance, that is one case in 3000.
-func (b *brake) silent(t time.Duration, rate float64) bool {
-	return b.n > 0 && (t-b.ended[(b.next-1+brakeMemory)%brakeMemory]).Seconds()*rate > 8
+// silence returns for how long nothing has ended, or 0 when nothing ever did.
+func (b *brake) silence(t time.Duration) time.Duration {
+	if b.n == 0 {
+		return 0
+	}
+	return t - b.ended[(b.next-1+brakeMemory)%brakeMemory]
 }
 
 // check applies the brake, or lets it go, and reports whether it did either.

@@ -39,11 +39,9 @@ func (l *throughput) Done(now time.Time, load Load, s Sample) Step {
 	t := l.offset(now)
 	l.win.advance(t, l.limit)
 	l.win.load = load
-	if s.Outcome == Served || s.Outcome == TimedOut {
-		l.brake.end(t)
-		if t > l.win.open {
-			l.win.count(now, s, s.Admitted.Sub(l.origin) >= l.changed)
-		}
+	l.brake.end(t)
+	if t > l.win.open {
+		l.win.count(now, s, s.Admitted.Sub(l.origin) >= l.changed, l.climb.low*3/2)
 	}
 	return l.decide(t)
 }
@@ -104,7 +102,8 @@ func (l *throughput) close(t time.Duration) Cause {
 	r := l.win.read()
 	r.braked, l.brake.on = l.brake.on, false
 	l.armed = !r.braked
-	r.stalled = l.brake.silent(t, r.ends)
+	r.silence = l.brake.silence(t)
+	r.stalled = r.silence.Seconds()*r.all > overdue
 	cause := l.climb.step(t, r)
 	l.win.restart(t)
 	if l.climb.trial.kind != CauseNone || 10*l.climb.limit < 9*before {

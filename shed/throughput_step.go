@@ -14,8 +14,9 @@ type climb struct {
 	latency  time.Duration // of the latest window in which work ended
 	low      time.Duration // lowest latency, raised where less concurrency proved no faster
 	service  time.Duration // latency below which nothing queues in this overload; 0: not known
-	flow     float64       // ended per second, lately
 	since    time.Duration // when that was last found
+	flow     float64       // ended per second, lately
+	turn     time.Duration // how long work of any kind holds its slot, lately; 0: not known
 	capacity float64       // served per second in this overload; 0: not known
 	budget   time.Duration // how long work may be in flight; 0: no deadline is known
 	previous reading
@@ -48,6 +49,7 @@ const (
 	headroom   = 1.05 // slots held over those that the capacity needs
 	tolerated  = 1.1  // slots held over those that end within their budget, without a cut
 	safety     = 1.5  // of a deadline over the latency that may use it up
+	overdue    = 8    // ends missing that make a silence a stall: by chance, one case in 3000
 	newRegime  = 0.25 // change of throughput, as a logarithm, that voids what is known
 	memory     = 60   // samples that a mean goes back
 	shortWait  = time.Second
@@ -76,9 +78,16 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 	if r.inFlight <= 0 {
 		return c.relax()
 	}
-	if r.ended() == 0 {
-		c.forget()
-		return c.move(c.limit/2, CauseStalled)
+	if r.all == 0 {
+		return c.stall(r)
+	}
+	turn, _ := blend(float64(c.turn), r.inFlight/r.all*float64(time.Second), r.ended()+r.other)
+	c.turn = time.Duration(turn)
+	switch {
+	case r.abandoned() && r.binding >= binds:
+		return c.abandon(r)
+	case r.ended() == 0: // alive, and nothing to measure
+		return c.suspend()
 	}
 	c.observe(r)
 	switch {
@@ -101,6 +110,40 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 		return c.move(room, CauseGrow)
 	}
 	return c.try(t, r)
+}
+
+// stall handles a window in which nothing ended. It halves the limit when ends are
+// overdue at the known flow and the limit is full; work that takes its time is no
+// stall. The next halving takes a silence twice as long, because what is known of
+// the flow is no longer true.
+func (c *climb) stall(r reading) Cause {
+	missing := r.inFlight * r.silence.Seconds() / c.turn.Seconds()
+	if c.turn == 0 || r.binding < binds || missing <= overdue {
+		return CauseNone
+	}
+	c.forget()
+	c.turn = time.Duration(2 * missing / overdue * float64(c.turn))
+	return c.move(c.limit/2, CauseStalled)
+}
+
+// suspend ends a trial that cannot be judged, as if it had not been made.
+func (c *climb) suspend() Cause {
+	tr := c.trial
+	c.trial = trial{}
+	if tr.kind == CauseGrow || tr.kind == CauseSaturated {
+		return c.move(tr.from, CauseUndo)
+	}
+	return CauseNone
+}
+
+// abandon cuts the limit when clients leave before they are served: how long they
+// stayed takes the place of the deadline that they did not announce. What the flow
+// needs when nothing queues is left.
+func (c *climb) abandon(r reading) Cause {
+	c.forget()
+	most := r.all * r.patience.Seconds() / safety
+	least := r.all * c.low.Seconds()
+	return c.move(min(int(math.Ceil(max(most, least))), c.limit), CauseErrors)
 }
 
 // observe takes what a window says whatever the limit does.

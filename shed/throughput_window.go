@@ -12,7 +12,10 @@ type window struct {
 	bound    time.Duration // how long the limit was what held work back
 	served   int
 	timedOut int
-	fresh    int           // of both, admitted since the limit last moved
+	other    int           // ended in any other way
+	left     int           // of those, clients that left after more than the known latency
+	stayed   time.Duration // Σ of the time those held their slots
+	fresh    int           // of served and timed out, admitted since the limit last moved
 	took     time.Duration // Σ of the time that those held their slots
 	allowed  time.Duration // Σ of the time admitted work had until its deadline
 	allowedN int
@@ -24,14 +27,19 @@ type reading struct {
 	inFlight float64       // time average
 	rate     float64       // served per second
 	ends     float64       // served and timed out per second
+	all      float64       // ends of any kind per second
 	latency  time.Duration // mean of the fresh, or by Little's law; 0: nothing ended
 	binding  float64       // share of the window in which the limit held work back
 	allowed  time.Duration // mean time until the deadline at admission; 0: no deadlines
 	served   int
 	timedOut int
-	fresh    int  // of those, admitted since the limit last moved
-	braked   bool // the limit was held down in the meantime
-	stalled  bool // at its end nothing had ended for far too long at this rate
+	other    int           // ends that are neither
+	left     int           // of those, clients that left after more than the known latency
+	patience time.Duration // mean time those held their slots
+	silence  time.Duration // at the window's end, since anything ended; 0: nothing ever did
+	fresh    int           // of served and timed out, admitted since the limit last moved
+	braked   bool          // the limit was held down in the meantime
+	stalled  bool          // at its end nothing had ended for far too long at this rate
 }
 
 // advance moves the window to t under the load that was in force.
@@ -46,14 +54,20 @@ func (w *window) advance(t time.Duration, limit int) {
 	w.last = max(w.last, t)
 }
 
-// count adds a piece of work that finished at now.
-func (w *window) count(now time.Time, s Sample, fresh bool) {
+// count adds a piece of work that ended at now. known is the latency from which on
+// a client that left says something; zero: none does.
+func (w *window) count(now time.Time, s Sample, fresh bool, known time.Duration) {
 	switch s.Outcome {
 	case Served:
 		w.served++
 	case TimedOut:
 		w.timedOut++
 	default:
+		w.other++
+		if held := now.Sub(s.Admitted); s.Outcome == Ignored && known > 0 && held > known {
+			w.left++
+			w.stayed += held
+		}
 		return
 	}
 	if fresh {
@@ -66,8 +80,11 @@ func (w *window) count(now time.Time, s Sample, fresh bool) {
 	}
 }
 
-// ended is how much work ended that says anything.
+// ended is how much work ended that measures anything.
 func (r *reading) ended() int { return r.served + r.timedOut }
+
+// abandoned reports whether most of what ended was given up by clients.
+func (r *reading) abandoned() bool { return r.left > r.ended() && r.left > r.other/2 }
 
 // restart begins a new window at open, keeping the load.
 func (w *window) restart(open time.Duration) {
@@ -84,8 +101,14 @@ func (w *window) read() reading {
 		ends:     float64(w.served+w.timedOut) / length.Seconds(),
 		binding:  float64(w.bound) / float64(length),
 		served:   w.served,
+		all:      float64(w.served+w.timedOut+w.other) / length.Seconds(),
 		timedOut: w.timedOut,
+		other:    w.other,
+		left:     w.left,
 		fresh:    w.fresh,
+	}
+	if w.left > 0 {
+		r.patience = w.stayed / time.Duration(w.left)
 	}
 	switch {
 	case r.ended() == 0:

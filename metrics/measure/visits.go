@@ -10,7 +10,7 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-const outcomes = int(shed.Ignored) + 1
+const outcomes = int(shed.Unmeasured) + 1
 
 // visits holds the series of one gate's pool, found once, so that counting a
 // request hashes no label.
