@@ -70,7 +70,7 @@ func created(names []string) []string { return slices.Sorted(slices.Values(names
 // quickstartOptions are those of the README, with numbers no benchmark exhausts.
 func quickstartOptions(known map[string]bool) admission.Options {
 	return admission.Options{
-		Tenant: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+		Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
 			return admission.Caller{}, known[key]
 		}),
 		Rate:     ratelimit.PerKey(1e9, 1e9),

@@ -33,10 +33,10 @@ func TestRouteCapRefusesAtOnce(t *testing.T) {
 	})
 }
 
-func TestTenantCapIsPerCaller(t *testing.T) {
+func TestCallerCapIsPerCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.Header("X-Tenant"), TenantCap: 2, Limit: shed.Fixed(10),
+			Identify: admission.Header("X-Tenant"), CallerCap: 2, Limit: shed.Fixed(10),
 		})
 		block := newHeld()
 		h := g.Handler(block)
@@ -44,7 +44,7 @@ func TestTenantCapIsPerCaller(t *testing.T) {
 			go do(h, request("GET", "/", "X-Tenant", "a"))
 		}
 		synctest.Wait()
-		mustRefuse(t, do(h, request("GET", "/", "X-Tenant", "a")), http.StatusTooManyRequests, shed.TenantCap)
+		mustRefuse(t, do(h, request("GET", "/", "X-Tenant", "a")), http.StatusTooManyRequests, shed.CallerCap)
 		go do(h, request("GET", "/", "X-Tenant", "b"))
 		synctest.Wait()
 		if n := block.inside.Load(); n != 3 {
@@ -76,7 +76,7 @@ func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
 	}
 	p.Release(shed.Served)
 	var rej *admission.Rejection
-	if _, err := g.Admit(context.Background(), caller); !errors.As(err, &rej) || rej.Reason != shed.RateLimited && rej.Reason != shed.Never {
+	if _, err := g.Admit(context.Background(), caller); !errors.As(err, &rej) || rej.Reason != shed.RateLimited && rej.Reason != shed.NotAdmissible {
 		t.Errorf("fourth attempt: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func (d deaf) Done(now time.Time, load shed.Load, _ shed.Sample) shed.Step { ret
 func TestRefusalsMoveNoAdaptiveSignal(t *testing.T) {
 	told := 0
 	g := admission.MustNew(admission.Options{
-		Limit: deaf{&told}, MaxWait: admission.NoWait, Tenant: admission.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), TenantCap: 1,
+		Limit: deaf{&told}, MaxWait: admission.NoWait, Identify: admission.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), CallerCap: 1,
 	})
 	permit, err := g.Admit(t.Context(), admission.Ticket{Caller: admission.Caller{Key: "holder", Space: "header:X-Tenant", Verified: true}})
 	if err != nil {
@@ -127,7 +127,7 @@ func TestRefusalsMoveNoAdaptiveSignal(t *testing.T) {
 	}
 	do(h, request("GET", "/", "X-Tenant", "holder")) // by its own cap
 	s := g.Stats()
-	if s.Count(shed.Capacity) != 2 || s.Count(shed.RateLimited) != 1 || s.Count(shed.TenantCap) != 1 {
+	if s.Count(shed.Capacity) != 2 || s.Count(shed.RateLimited) != 1 || s.Count(shed.CallerCap) != 1 {
 		t.Errorf("refused: %v", s.Visits)
 	}
 	if told != before {

@@ -76,7 +76,7 @@ func TestCase_ID02(t *testing.T) {
 		}
 		var who string
 		h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			v, _ := admission.From(r.Context())
+			v, _ := admission.FromContext(r.Context())
 			who = v.Caller.Key
 		}))
 		mustCount(t, h, 5, 15, all...)
@@ -125,7 +125,7 @@ func TestCase_ID12(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+			Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
 				asked++
 				return admission.Caller{Key: "tenant-a"}, key == "A"
 			}),
@@ -156,7 +156,7 @@ func TestMadeUpKeysCannotBuyLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+			Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
 				asked++
 				return admission.Caller{}, key == "A"
 			}),
@@ -187,9 +187,9 @@ func TestMadeUpKeysCannotBuyLookups(t *testing.T) {
 func TestVerifiedCallerThatIsRefusedCostsItsAddressNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant:  admission.Header("X-Tenant"),
-			Rate:    ratelimit.PerKey(0, 1),
-			Address: ratelimit.PerKey(0, 3),
+			Identify: admission.Header("X-Tenant"),
+			Rate:     ratelimit.PerKey(0, 1),
+			Address:  ratelimit.PerKey(0, 3),
 		})
 		h := g.Handler(okHandler())
 		var noisy []*http.Request
@@ -207,8 +207,8 @@ func TestVerifiedCallerThatIsRefusedCostsItsAddressNothing(t *testing.T) {
 func TestCase_ID13(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) { return admission.Caller{}, false }),
-			Rate:   ratelimit.PerKey(rate.Limit(1.0/60), 10),
+			Identify: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) { return admission.Caller{}, false }),
+			Rate:     ratelimit.PerKey(rate.Limit(1.0/60), 10),
 		})
 		h := g.Handler(okHandler())
 		var all []*http.Request

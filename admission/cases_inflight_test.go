@@ -221,7 +221,7 @@ func TestCase_IF08(t *testing.T) {
 func TestCase_IF10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(1), Bound: 1, MaxWait: time.Hour, Rate: ratelimit.PerKey(0, 2),
+			Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour, Rate: ratelimit.PerKey(0, 2),
 		})
 		block := newHeld()
 		for range 2 { // one in the slot, one in the queue; the bucket is empty
@@ -308,7 +308,7 @@ func TestCase_IF15(t *testing.T) {
 func TestCase_IF18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.Header("X-Tenant"), Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+			Identify: admission.Header("X-Tenant"), Limit: shed.Fixed(1), MaxWait: admission.NoWait,
 			Rate: ratelimit.PerKey(1, 1),
 		})
 		h := g.Handler(okHandler())

@@ -43,9 +43,9 @@ type Visitor struct {
 	Waited   time.Duration // in the queue
 }
 
-// From returns what the innermost gate knows of the request that ctx belongs to.
+// FromContext returns what the innermost gate knows of the request that ctx belongs to.
 // It reports false outside of an admitted request.
-func From(ctx context.Context) (Visitor, bool) {
+func FromContext(ctx context.Context) (Visitor, bool) {
 	r, _ := ctx.Value(anyRequestKey{}).(*request)
 	if r == nil {
 		return Visitor{}, false

@@ -34,7 +34,7 @@ func TestChargeReplacesTheCostAtEveryLimit(t *testing.T) {
 		"Rate":             {Rate: ratelimit.PerKey(0, 100)},
 		"Quota":            {Quota: ratelimit.PerKey(0, 100)},
 		"parts of several": {Rate: ratelimit.All(ratelimit.PerKey(0, 1000), ratelimit.Scoped("x", ratelimit.PerKey(0, 100)))},
-		"the route's own":  {Routes: map[string]admission.Rule{"/": admission.As(priority.Normal, admission.Cost(10), admission.Rate(ratelimit.PerKey(0, 100)))}},
+		"the route's own":  {Routes: map[string]admission.Rule{"/": admission.AtLevel(priority.Normal, admission.Cost(10), admission.Rate(ratelimit.PerKey(0, 100)))}},
 	} {
 		for _, tc := range []struct{ after, want int }{
 			{25, 4},   // more: 25 each
@@ -47,7 +47,7 @@ func TestChargeReplacesTheCostAtEveryLimit(t *testing.T) {
 		} {
 			opts.Routes = map[string]admission.Rule{"/": opts.Routes["/"]}
 			if name != "the route's own" {
-				opts.Routes["/"] = admission.As(priority.Normal, admission.Cost(10))
+				opts.Routes["/"] = admission.AtLevel(priority.Normal, admission.Cost(10))
 			}
 			h := admission.MustNew(opts).Handler(charging(t, tc.after))
 			if got := passed(h, 100); got != tc.want {
@@ -98,7 +98,7 @@ func TestChargeOutsideOfARequestIsFalse(t *testing.T) {
 	if admission.Charge(context.Background(), 5) {
 		t.Error("charged nobody")
 	}
-	if _, ok := admission.From(context.Background()); ok {
+	if _, ok := admission.FromContext(context.Background()); ok {
 		t.Error("knows a visitor outside of a request")
 	}
 	var kept context.Context
@@ -136,7 +136,7 @@ func TestPermitIsChargedOnce(t *testing.T) {
 		t.Error("a permit that holds nothing was charged")
 	}
 	ticket.Cost = 1
-	if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.Never) && !errors.Is(err, shed.RateLimited) {
+	if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.NotAdmissible) && !errors.Is(err, shed.RateLimited) {
 		t.Errorf("the bucket should be empty: %v", err)
 	}
 }
@@ -187,9 +187,9 @@ func TestOneOfManyChargesCounts(t *testing.T) {
 
 func TestFromKnowsTheCallersAlias(t *testing.T) {
 	acme := admission.Caller{Key: "1", Space: "test", Verified: true, Level: admission.AtMost(priority.Batch), Alias: "acme"}
-	g := admission.MustNew(admission.Options{Tenant: func(*http.Request) (admission.Caller, error) { return acme, nil }})
+	g := admission.MustNew(admission.Options{Identify: func(*http.Request) (admission.Caller, error) { return acme, nil }})
 	get(g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if v, _ := admission.From(r.Context()); v.Caller != acme || g.Alias(v.Caller) != "acme" {
+		if v, _ := admission.FromContext(r.Context()); v.Caller != acme || g.Alias(v.Caller) != "acme" {
 			t.Errorf("got %+v, shown as %q", v.Caller, g.Alias(v.Caller))
 		}
 	})))
@@ -198,7 +198,7 @@ func TestFromKnowsTheCallersAlias(t *testing.T) {
 func TestFromKnowsTheVisitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant: planned, Limit: shed.Fixed(1), MaxWait: time.Second, Deadline: admission.TimeoutHeader("X-Timeout", time.Minute),
+			Identify: planned, Limit: shed.Fixed(1), MaxWait: time.Second, Deadline: admission.TimeoutHeader("X-Timeout", time.Minute),
 			Rate: ratelimit.Tiers(ratelimit.Plan{Burst: 9}, map[string]ratelimit.Plan{"pro": {Level: "high"}}),
 		})
 		first, err := g.Admit(context.Background(), admission.Ticket{})
@@ -207,7 +207,7 @@ func TestFromKnowsTheVisitor(t *testing.T) {
 		}
 		arrived := time.Now()
 		var seen admission.Visitor
-		h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen, _ = admission.From(r.Context()) }))
+		h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen, _ = admission.FromContext(r.Context()) }))
 		var wg sync.WaitGroup
 		wg.Go(func() { do(h, request("GET", "/", "X-Key", "ann/pro", "X-Timeout", "5s")) })
 		time.Sleep(300 * time.Millisecond) // fake

@@ -4,11 +4,11 @@
 //
 // One request takes these steps, in this order, and ends at the first that says no:
 //
-//	identify   who is calling?                    Options.Tenant, ClientIP
+//	identify   who is calling?                    Options.Identify, ClientIP
 //	rate       may this caller send this much?    Options.Rate, Anonymous, Quota   429
-//	caps       route's and caller's own           Cap, Stream, TenantCap           503, 429
-//	capacity   is there a slot?                   Options.Limit, Reserve           503
-//	wait       is it worth waiting?               Options.MaxWait, Bound           503
+//	caps       route's and caller's own           Cap, Stream, CallerCap           503, 429
+//	capacity   is there a slot?                   Options.Limit, CriticalReserve           503
+//	wait       is it worth waiting?               Options.MaxWait, MaxWaiting           503
 //	run        the handler, with what is left of the deadline
 //
 // 429 is policy: this caller's quota, with Retry-After when its limit would admit

@@ -29,11 +29,11 @@ func ask(h http.Handler, path string) string {
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
 
 func ExampleNew() {
-	_, err := admission.New(admission.Options{Rate: ratelimit.PerKey(-1, 100), TenantCap: -2})
+	_, err := admission.New(admission.Options{Rate: ratelimit.PerKey(-1, 100), CallerCap: -2})
 	fmt.Println(err)
 	// Output:
 	// admission: Options.Rate: ratelimit: limit "default": rate is -1, must not be negative
-	// Options.TenantCap = -2: must not be negative
+	// Options.CallerCap = -2: must not be negative
 }
 
 func ExampleMustNew() {
@@ -72,7 +72,7 @@ func ExampleGate_At() {
 	// Output:
 	// 200
 	// 200
-	// 429 never
+	// 429 not-admissible
 }
 
 func ExampleGate_Admit() {
@@ -157,14 +157,14 @@ func ExampleGate_Update() {
 	fmt.Println(gate.Update(opts))
 	fmt.Println(ask(h, "/"), ask(h, "/")) // the balance stays: one of three
 
-	opts.Bound = -1
+	opts.MaxWaiting = -1
 	fmt.Println(gate.Update(opts))
 	fmt.Println(gate.Stats().Pools[0].Limit) // a bad update changes nothing
 	// Output:
 	// 200 200
 	// <nil>
-	// 200 429 never
-	// admission: Options: queue: Bound = -1: must not be negative
+	// 200 429 not-admissible
+	// admission: Options: queue: MaxWaiting = -1: must not be negative
 	// 128
 }
 
@@ -175,7 +175,7 @@ func ExampleGate_Stats() {
 	ask(h, "/")
 	s := gate.Stats()
 	fmt.Println(s.Name, s.Pools[0].Limit, s.InFlight())
-	fmt.Println(s.Count(shed.Admitted), s.Count(shed.RateLimited)+s.Count(shed.Never))
+	fmt.Println(s.Count(shed.Admitted), s.Count(shed.RateLimited)+s.Count(shed.NotAdmissible))
 	// Output:
 	// api 8 0
 	// 1 1

@@ -12,12 +12,12 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func ExampleAs() {
+func ExampleAtLevel() {
 	gate := admission.MustNew(admission.Options{ // at the very edge, before anything is routed
 		Rate: ratelimit.PerKey(0, 6), Limit: shed.Fixed(64),
 		Routes: map[string]admission.Rule{
-			"GET /export":  admission.As(priority.Batch, admission.Cost(5)),
-			"GET /healthz": admission.As(priority.Normal, admission.Exempt()),
+			"GET /export":  admission.AtLevel(priority.Batch, admission.Cost(5)),
+			"GET /healthz": admission.AtLevel(priority.Normal, admission.Exempt()),
 		},
 	})
 	h := gate.Handler(hello)
@@ -29,7 +29,7 @@ func ExampleAs() {
 	// 200 costs five, however it is spelled
 	// 200 costs one
 	// 200 costs nothing
-	// 429 never
+	// 429 not-admissible
 }
 
 func ExampleHeaders() {
@@ -58,7 +58,7 @@ func ExampleLayers() {
 	h := gate.Handler(hello)
 	fmt.Println(ask(h, "/"), ask(h, "/"), ask(h, "/"))
 	shadowed := gate.Stats().Shadowed[priority.Normal.Index()]
-	fmt.Println("would have refused", shadowed[shed.Never]+shadowed[shed.RateLimited])
+	fmt.Println("would have refused", shadowed[shed.NotAdmissible]+shadowed[shed.RateLimited])
 	// Output:
 	// 200 200 200
 	// would have refused 2
@@ -76,9 +76,9 @@ func ExampleOutcomes() {
 func ExamplePool() {
 	gate := admission.MustNew(admission.Options{
 		Limit: shed.Fixed(64),
-		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8), MaxWait: 100 * time.Millisecond, Bound: 16}},
+		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8), MaxWait: 100 * time.Millisecond, MaxWaiting: 16}},
 	})
-	reports := gate.At(priority.Batch, admission.In("db"))(hello)
+	reports := gate.At(priority.Batch, admission.InPool("db"))(hello)
 	fmt.Println(ask(reports, "/report"))
 	for _, p := range gate.Stats().Pools {
 		fmt.Printf("%q: %d slots, %d admitted\n", p.Name, p.Limit, p.Admitted[priority.Batch.Index()])
@@ -94,10 +94,10 @@ func ExampleAtLeast() {
 	trial := admission.Caller{Key: "fred", Verified: true, Level: admission.AtMost(priority.Batch)}
 	for _, who := range []admission.Caller{vip, trial} {
 		gate := admission.MustNew(admission.Options{
-			Tenant: func(*http.Request) (admission.Caller, error) { return who, nil },
+			Identify: func(*http.Request) (admission.Caller, error) { return who, nil },
 		})
 		ask(gate.At(priority.Normal)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			v, _ := admission.From(r.Context())
+			v, _ := admission.FromContext(r.Context())
 			fmt.Println(v.Caller.Key, v.Level)
 		})), "/")
 	}
@@ -106,10 +106,10 @@ func ExampleAtLeast() {
 	// fred batch
 }
 
-func ExampleFrom() {
-	gate := admission.MustNew(admission.Options{Tenant: admission.Header("X-User")})
+func ExampleFromContext() {
+	gate := admission.MustNew(admission.Options{Identify: admission.Header("X-User")})
 	h := gate.At(priority.High)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		v, _ := admission.From(r.Context())
+		v, _ := admission.FromContext(r.Context())
 		fmt.Println(v.Caller.Key, v.Caller.Verified, v.Level)
 	}))
 	r := httptest.NewRequest("GET", "/", nil)
@@ -125,14 +125,14 @@ func ExampleCharge() {
 		admission.Charge(r.Context(), rows) // it was admitted for 1
 	}))
 	fmt.Println(ask(h, "/"), ask(h, "/"), ask(h, "/")) // nine, then nine more into debt
-	// Output: 200 200 429 never
+	// Output: 200 200 429 not-admissible
 }
 
 func ExampleCost() {
 	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10)})
 	h := gate.At(priority.Batch, admission.Cost(5))(hello)
 	fmt.Println(ask(h, "/"), ask(h, "/"), ask(h, "/"))
-	// Output: 200 200 429 never
+	// Output: 200 200 429 not-admissible
 }
 
 func ExampleCostOf() {
@@ -144,14 +144,14 @@ func ExampleCostOf() {
 		return 1
 	}))(hello)
 	fmt.Println(ask(h, "/?all"), ask(h, "/"), ask(h, "/?all"))
-	// Output: 200 200 429 never
+	// Output: 200 200 429 not-admissible
 }
 
 func ExampleRate() {
 	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 100)})
 	logins := gate.At(priority.High, admission.Rate(ratelimit.PerKey(0, 1, ratelimit.Name("logins"))))(hello)
 	fmt.Println(ask(logins, "/login"), ask(logins, "/login")) // its own limit, besides the gate's
-	// Output: 200 429 never
+	// Output: 200 429 not-admissible
 }
 
 func ExampleExempt() {

@@ -109,8 +109,8 @@ func build(opts Options, prev *config) (*config, error) {
 		return nil, err
 	}
 	c := &config{Options: opts, addresses: addresses, pools: make(map[string]*pool, len(opts.Pools))}
-	if c.Tenant == nil {
-		c.Tenant = addresses.Identify
+	if c.Identify == nil {
+		c.Identify = addresses.Identify
 	}
 	if err := c.makePools(); err != nil {
 		return nil, err

@@ -23,22 +23,22 @@ import (
 func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 	for want, opts := range map[string]admission.Options{
 		"MaxWait":         {MaxWait: -2},
-		"Bound":           {Bound: -1},
-		"Bytes":           {Bytes: -1},
-		"Reserve":         {Reserve: -1},
-		"TenantCap":       {TenantCap: -1},
+		"MaxWaiting":      {MaxWaiting: -1},
+		"MaxWaitingBytes": {MaxWaitingBytes: -1},
+		"CriticalReserve": {CriticalReserve: -1},
+		"CallerCap":       {CallerCap: -1},
 		"Deadline":        {Deadline: admission.TimeoutHeader("X-Timeout", -1)},
 		"Fixed":           {Limit: shed.Fixed(0)},
 		"Outcomes":        {Outcomes: 7},
 		`Pools[""]`:       {Pools: map[string]admission.Pool{"": {}}},
-		`Pools["db"]`:     {Pools: map[string]admission.Pool{"db": {Bound: -1}}},
+		`Pools["db"]`:     {Pools: map[string]admission.Pool{"db": {MaxWaiting: -1}}},
 		"Max = -1":        {Limit: shed.Throughput{Max: -1}},
 		"Rate":            {Rate: ratelimit.PerKey(-1, 1)},
 		"Options.Quota":   {Quota: ratelimit.PerKey(1, -1)},
 		"Options.Address": {Address: ratelimit.PerKey(badNumber(), 1)},
 		"Trusted":         {ClientIP: admission.ClientIP{Trusted: []string{"banana"}}},
 		"Options.Headers": {Headers: 1 << 7},
-		`Routes["/a"]`:    {Routes: map[string]admission.Rule{"/a": admission.As(priority.Normal, nil)}},
+		`Routes["/a"]`:    {Routes: map[string]admission.Rule{"/a": admission.AtLevel(priority.Normal, nil)}},
 	} {
 		if _, err := admission.New(opts); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "admission:") != 1 {
 			t.Errorf("%s: error = %v", want, err)
@@ -49,7 +49,7 @@ func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 			t.Error("MustNew did not panic")
 		}
 	}()
-	admission.MustNew(admission.Options{Bound: -1})
+	admission.MustNew(admission.Options{MaxWaiting: -1})
 }
 
 func badNumber() rate.Limit { return rate.Limit(math.NaN()) }
@@ -93,7 +93,7 @@ func TestMisuseOfRoutesPanicsAtSetUp(t *testing.T) {
 		"Rate(nil)":    func() { admission.Rate(nil) },
 		"Rate(-1)":     func() { admission.Rate(ratelimit.PerKey(-1, 1)) },
 		"CostOf(nil)":  func() { admission.CostOf(nil) },
-		"In":           func() { g.At(priority.Normal, admission.In("nowhere")) },
+		"In":           func() { g.At(priority.Normal, admission.InPool("nowhere")) },
 		"Exempt and":   func() { g.At(priority.Normal, admission.Exempt(), admission.Cost(2)) },
 		"Cap + Stream": func() { g.At(priority.Normal, admission.Cap(1), admission.Stream(1)) },
 	} {
@@ -148,7 +148,7 @@ func TestSlotComesBackOnEveryExit(t *testing.T) {
 
 func TestPermitIsGivenBackOnce(t *testing.T) {
 	heard := &recorder{}
-	g := admission.MustNew(admission.Options{Limit: shed.Fixed(2), TenantCap: 2, Observer: heard})
+	g := admission.MustNew(admission.Options{Limit: shed.Fixed(2), CallerCap: 2, Observer: heard})
 	p, err := g.Admit(context.Background(), admission.Ticket{})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestPoolsAreSeparate(t *testing.T) {
 		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 	})
 	block := newHeld()
-	db := g.At(priority.Normal, admission.In("db"))(block)
+	db := g.At(priority.Normal, admission.InPool("db"))(block)
 	done := make(chan struct{})
 	go func() { defer close(done); get(db) }()
 	for block.inside.Load() == 0 {

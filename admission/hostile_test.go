@@ -35,7 +35,7 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := admission.MustNew(admission.Options{
-				Tenant: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) {
+				Identify: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) {
 					return admission.Caller{}, false
 				}),
 				Rate:        ratelimit.PerKey(0, 3),
@@ -63,7 +63,7 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 
 func TestRejectionForNoReasonIsUnidentified(t *testing.T) {
 	for _, reason := range []shed.Reason{shed.Admitted, shed.Exempt, shed.Reason(shed.ReasonCount), 255} {
-		g := admission.MustNew(admission.Options{Tenant: func(*http.Request) (admission.Caller, error) {
+		g := admission.MustNew(admission.Options{Identify: func(*http.Request) (admission.Caller, error) {
 			return admission.Caller{}, &admission.Rejection{Reason: reason}
 		}})
 		if w := get(g.Handler(okHandler())); w.Code != http.StatusForbidden {

@@ -64,7 +64,7 @@ func newLimited() *limited { return &limited{seed: maphash.MakeSeed()} }
 
 // note counts a refusal, if it is one that the caller brought upon itself.
 func (l *limited) note(now time.Time, r shed.Reason, c Caller) {
-	if r != shed.RateLimited && r != shed.Never && r != shed.TenantCap {
+	if r != shed.RateLimited && r != shed.NotAdmissible && r != shed.CallerCap {
 		return
 	}
 	id := l.digest(c)

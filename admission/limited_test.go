@@ -20,7 +20,7 @@ func TestTheMostLimitedComeFirstAndAreForgotten(t *testing.T) {
 		l.note(at, shed.RateLimited, Caller{Key: "globex", Alias: "Globex"})
 	}
 	for range 5 {
-		l.note(at, shed.TenantCap, Caller{Key: "acme", Alias: "Acme"})
+		l.note(at, shed.CallerCap, Caller{Key: "acme", Alias: "Acme"})
 	}
 	l.note(at, shed.QueueFull, Caller{Key: "innocent", Alias: "Innocent"})
 	want := []LimitedCaller{{"Acme", 5}, {"Globex", 3}}

@@ -37,7 +37,7 @@ func violated(t *testing.T, w *httptest.ResponseRecorder) []string {
 // numbers, refilled in 10, 20 and 30 s a token.
 func threeLimits(tenant, global, route int) (*admission.Gate, http.Handler) {
 	g := admission.MustNew(admission.Options{
-		Tenant: admission.Header("X-Tenant"), Headers: bothSets, Limit: shed.Fixed(10),
+		Identify: admission.Header("X-Tenant"), Headers: bothSets, Limit: shed.Fixed(10),
 		Rate: ratelimit.All(
 			ratelimit.PerKey(rate.Every(10*time.Second), tenant, ratelimit.Name("tenant")),
 			ratelimit.Global(rate.Every(20*time.Second), global),
@@ -122,7 +122,7 @@ func TestRefusalForCapacityNamesNoPolicy(t *testing.T) {
 func TestAddressLimitSpeaksForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Tenant: admission.Header("X-Tenant"), Headers: bothSets, Rate: ratelimit.PerKey(1, 100),
+			Identify: admission.Header("X-Tenant"), Headers: bothSets, Rate: ratelimit.PerKey(1, 100),
 			Address: ratelimit.TiersFunc(ratelimit.Plan{Rate: 1, Burst: 50}, func(k ratelimit.Key) ratelimit.Plan {
 				if k.Space == "addr" && k.ID == "192.0.2.1" {
 					return ratelimit.Plan{Rate: 0.5, Burst: 1}
@@ -148,7 +148,7 @@ func TestAddressLimitSpeaksForItself(t *testing.T) {
 
 func TestUnlimitedPlanIsToldNothing(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Tenant: planned, Headers: bothSets,
+		Identify: planned, Headers: bothSets,
 		Rate: ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 5}, map[string]ratelimit.Plan{"internal": {Allow: ratelimit.Everything}}),
 	})
 	h := g.Handler(okHandler())

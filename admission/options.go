@@ -22,8 +22,8 @@ type Options struct {
 	// Name tells gates apart in metrics and logs. Empty: "default".
 	Name string
 
-	// Tenant says who is asking. Nil: the client's address, as ClientIP reads it.
-	Tenant Identify
+	// Identify says who is asking. Nil: the client's address, as ClientIP reads it.
+	Identify Identify
 	// ClientIP says how the client's address is read. The zero value trusts no
 	// header: the address is the peer's.
 	ClientIP ClientIP
@@ -35,18 +35,18 @@ type Options struct {
 	// Anonymous limits callers that nothing vouches for, by client address. Nil:
 	// the numbers of Rate.
 	Anonymous ratelimit.Limiter
-	// Address limits every client address before Tenant runs, so that made-up
-	// credentials cannot buy look-ups: its token stays spent when Tenant finds
-	// nobody, and comes back when a verified caller is refused by another limit.
+	// Address limits every client address before Identify runs, so that made-up
+	// credentials cannot buy look-ups: its token stays spent when Identify finds
+	// nothing, and comes back when a verified caller is refused by another limit.
 	// Nil: ratelimit.Unlimited.
 	Address ratelimit.Limiter
 	// Quota is a long limit ("10,000 a day"), decided together with Rate. Unlike a
 	// token of Rate, its unit is given back when capacity refuses the request. Nil:
 	// ratelimit.Unlimited.
 	Quota ratelimit.Limiter
-	// TenantCap is the most work one caller may have in flight, in all pools,
+	// CallerCap is the most work one caller may have in flight, in all pools,
 	// whatever the Share of its plan. Zero: no cap.
-	TenantCap int
+	CallerCap int
 
 	// Limit says how the number of slots of the unnamed pool is found. Nil:
 	// shed.Throughput{}.
@@ -54,14 +54,14 @@ type Options struct {
 	// MaxWait is the longest stay in the unnamed pool's queue. Zero: 1 s, which
 	// a deadline may shorten; NoWait: no queue.
 	MaxWait time.Duration
-	// Bound is the most requests that wait in the unnamed pool. Zero: twice the
+	// MaxWaiting is the most requests that wait in the unnamed pool. Zero: twice the
 	// limit in force, at least 2048; what binds first is the predicted wait.
-	Bound int
-	// Bytes bounds the announced bodies of the unnamed pool's waiters. Zero: off,
+	MaxWaiting int
+	// MaxWaitingBytes bounds the announced bodies of the unnamed pool's waiters. Zero: off,
 	// since the bodies of waiting requests stay unread.
-	Bytes int64
-	// Reserve is the number of the unnamed pool's slots that only Critical may use.
-	Reserve int
+	MaxWaitingBytes int64
+	// CriticalReserve is the number of the unnamed pool's slots that only Critical may use.
+	CriticalReserve int
 	// Pools are further protected resources, each with a limit of its own, chosen
 	// by the route option In.
 	Pools map[string]Pool
@@ -98,11 +98,11 @@ type Options struct {
 // Pool is one protected resource: a database, a render farm, an upstream. Its
 // fields mean what those of the same name in [Options] mean.
 type Pool struct {
-	Limit   shed.Limit
-	MaxWait time.Duration
-	Bound   int
-	Bytes   int64
-	Reserve int
+	Limit           shed.Limit
+	MaxWait         time.Duration
+	MaxWaiting      int
+	MaxWaitingBytes int64
+	CriticalReserve int
 }
 
 // Layers name parts of the gate.
@@ -173,8 +173,8 @@ func (o Options) validate() error {
 	if o.Shadow&^allLayers != 0 {
 		errs = append(errs, fmt.Errorf("Options.Shadow = %#x: unknown layers", uint8(o.Shadow)))
 	}
-	if o.TenantCap < 0 {
-		errs = append(errs, fmt.Errorf("Options.TenantCap = %d: must not be negative", o.TenantCap))
+	if o.CallerCap < 0 {
+		errs = append(errs, fmt.Errorf("Options.CallerCap = %d: must not be negative", o.CallerCap))
 	}
 	if o.Outcomes > Off {
 		errs = append(errs, fmt.Errorf("Options.Outcomes = %d: unknown value", o.Outcomes))
@@ -187,9 +187,9 @@ func (o Options) validate() error {
 
 // main returns the unnamed pool's fields.
 func (o Options) main() Pool {
-	return Pool{Limit: o.Limit, MaxWait: o.MaxWait, Bound: o.Bound, Bytes: o.Bytes, Reserve: o.Reserve}
+	return Pool{Limit: o.Limit, MaxWait: o.MaxWait, MaxWaiting: o.MaxWaiting, MaxWaitingBytes: o.MaxWaitingBytes, CriticalReserve: o.CriticalReserve}
 }
 
 func (p Pool) config() queue.Config {
-	return queue.Config{Limit: p.Limit, MaxWait: p.MaxWait, Bound: p.Bound, Bytes: p.Bytes, Reserve: p.Reserve}
+	return queue.Config{Limit: p.Limit, MaxWait: p.MaxWait, MaxWaiting: p.MaxWaiting, MaxWaitingBytes: p.MaxWaitingBytes, CriticalReserve: p.CriticalReserve}
 }

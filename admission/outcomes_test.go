@@ -45,8 +45,8 @@ func known(r *http.Request) (admission.Caller, error) {
 func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 	var read atomic.Int64
 	g := admission.MustNew(admission.Options{
-		Tenant: known, Rate: ratelimit.PerKey(40, 40), TenantCap: 2,
-		Limit: shed.Throughput{Max: 5, Initial: 5}, Bound: 6, Bytes: 8 << 10, MaxWait: 30 * time.Millisecond, Reserve: 1,
+		Identify: known, Rate: ratelimit.PerKey(40, 40), CallerCap: 2,
+		Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1,
 		Pools:    map[string]admission.Pool{"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
 		Pressure: shed.Guard{Signals: []shed.Signal{{
@@ -75,7 +75,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		g.At(priority.Batch, admission.Cost(3))(work),
 		g.At(priority.Batch, admission.Cost(41))(work),
 		g.At(priority.Normal, admission.Exempt())(work),
-		g.At(priority.Normal, admission.In("narrow"))(work),
+		g.At(priority.Normal, admission.InPool("narrow"))(work),
 		g.At(priority.Normal, admission.Rate(closedAtTimes{ratelimit.PerKey(1000, 1000), new(atomic.Int64)}))(work),
 	}
 }
@@ -139,7 +139,7 @@ func visitAtRandom(t *testing.T, routes []http.Handler) {
 
 func TestInFlightNeverExceedsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(7), Bound: 50, MaxWait: time.Second})
+		g := admission.MustNew(admission.Options{Limit: shed.Fixed(7), MaxWaiting: 50, MaxWait: time.Second})
 		var inside, most atomic.Int64
 		h := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			n := inside.Add(1)

@@ -40,7 +40,7 @@ func fixedPlans(plans map[string]ratelimit.Plan) *ratelimit.Buckets {
 
 func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Tenant: planned, Limit: shed.Fixed(10),
+		Identify: planned, Limit: shed.Fixed(10),
 		Rate: fixedPlans(map[string]ratelimit.Plan{
 			"double": {Cost: 2}, "absurd": {Cost: math.MaxInt}, "huge": {Rate: 0, Burst: math.MaxInt, Cost: math.MaxInt},
 		}),
@@ -56,14 +56,14 @@ func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
 		}
 	}
 	w := do(h, request("GET", "/", "X-Key", "d/absurd"))
-	if w.Code != 429 || w.Header().Get("Headgate-Reason") != "never" || w.Header().Get("Retry-After") != "" {
+	if w.Code != 429 || w.Header().Get("Headgate-Reason") != "not-admissible" || w.Header().Get("Retry-After") != "" {
 		t.Errorf("a cost above the burst: %d %v", w.Code, w.Header())
 	}
 }
 
 func TestChargeAfterwardsCountsInTheUnitOfTheRoute(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Tenant: planned, Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"double": {Cost: 2}}),
+		Identify: planned, Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"double": {Cost: 2}}),
 	})
 	h := g.At(priority.Normal, admission.Cost(5))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if !admission.Charge(r.Context(), 1) {
@@ -86,7 +86,7 @@ func levelSeen(g *admission.Gate, route priority.Level, headers ...string) (seen
 
 func TestPlanRaisesVerifiedCallersAndNeverLowers(t *testing.T) {
 	plans := fixedPlans(map[string]ratelimit.Plan{"pro": {Level: "high"}, "free": {Level: "batch"}, "top": {Level: " Critical "}})
-	g := admission.MustNew(admission.Options{Tenant: planned, Rate: plans, LevelHeader: "X-Priority"})
+	g := admission.MustNew(admission.Options{Identify: planned, Rate: plans, LevelHeader: "X-Priority"})
 	for _, tc := range []struct {
 		key   string
 		route priority.Level
@@ -107,7 +107,7 @@ func TestPlanRaisesVerifiedCallersAndNeverLowers(t *testing.T) {
 			t.Errorf("%s on %v, client says %q: %v, want %v", tc.key, tc.route, tc.wish, got, tc.want)
 		}
 	}
-	bounded := admission.MustNew(admission.Options{Rate: plans, Tenant: func(*http.Request) (admission.Caller, error) {
+	bounded := admission.MustNew(admission.Options{Rate: plans, Identify: func(*http.Request) (admission.Caller, error) {
 		return admission.Caller{Key: "a", Plan: "pro", Verified: true, Level: admission.AtMost(priority.Normal)}, nil
 	}})
 	if got := levelSeen(bounded, priority.Normal); got != priority.Normal {
@@ -126,7 +126,7 @@ func TestLevelNobodyKnowsIsAnErrorThatNamesThePlan(t *testing.T) {
 			t.Errorf("%s: error = %v", field, err)
 		}
 	}
-	g := admission.MustNew(admission.Options{Tenant: planned, Rate: ratelimit.TiersFunc(
+	g := admission.MustNew(admission.Options{Identify: planned, Rate: ratelimit.TiersFunc(
 		ratelimit.Plan{Burst: 9}, func(ratelimit.Key) ratelimit.Plan { return ratelimit.Plan{Burst: 9, Level: "vip"} })})
 	if got := levelSeen(g, priority.High, "X-Key", "a/"); got != priority.High {
 		t.Errorf("a function's unknown level moved the route's to %v", got)
@@ -150,7 +150,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := admission.MustNew(admission.Options{
-				Tenant: planned, Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait, TenantCap: tc.cap,
+				Identify: planned, Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait, CallerCap: tc.cap,
 				Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: tc.share}}),
 			})
 			block := newHeld()
@@ -172,7 +172,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 
 func TestShareIsOfEachPool(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Tenant: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
+		Identify: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
 		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
 	})
 	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}}
@@ -185,7 +185,7 @@ func TestShareIsOfEachPool(t *testing.T) {
 			}
 			held = append(held, p)
 		}
-		if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.TenantCap) {
+		if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.CallerCap) {
 			t.Errorf("pool %q, one more than %d: %v", pool, n, err)
 		}
 		return held
@@ -220,7 +220,7 @@ func TestPlanCountsWithoutHTTPToo(t *testing.T) {
 		}
 		p.Release(shed.Served)
 	}
-	if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.Never) {
+	if _, err := g.Admit(context.Background(), ticket); !errors.Is(err, shed.NotAdmissible) {
 		t.Errorf("third of 30 from 60: %v", err)
 	}
 	if n := g.Stats().Visits[priority.High.Index()][shed.Admitted]; n != 2 {
@@ -245,7 +245,7 @@ func TestPlansAllocateNothing(t *testing.T) {
 		"no plans": ratelimit.PerKey(1e9, 1<<40),
 		"a table":  ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"p": {Rate: 1e9, Burst: 1 << 40, Cost: 2, Level: "high", Share: 0.5}}),
 	} {
-		g := admission.MustNew(admission.Options{Rate: l, TenantCap: 4, Limit: shed.Fixed(10)})
+		g := admission.MustNew(admission.Options{Rate: l, CallerCap: 4, Limit: shed.Fixed(10)})
 		if n := testing.AllocsPerRun(100, func() {
 			p, err := g.Admit(context.Background(), ticket)
 			if err != nil {

@@ -167,7 +167,7 @@ func (v *visit) settle() bool {
 		return true
 	}
 	v.broken = v.limit.policy
-	if reason != shed.Never {
+	if reason != shed.NotAdmissible {
 		v.retryAfter = v.limit.wait
 	}
 	return v.refuse(reason)
@@ -189,9 +189,9 @@ func (d *verdict) refused() bool { return d.by != nil && !d.ok }
 func (d *verdict) refusal() shed.Reason {
 	switch {
 	case d.source == ratelimit.SourceClosed:
-		return shed.StoreClosed
+		return shed.LimiterUnavailable
 	case d.never:
-		return shed.Never
+		return shed.NotAdmissible
 	}
 	return shed.RateLimited
 }
@@ -199,7 +199,7 @@ func (d *verdict) refusal() shed.Reason {
 // unspent gives the long quota back when capacity refused, unless the client left
 // or asked for the impossible. A token of the rate stays spent: attempts count.
 func (v *visit) unspent() {
-	if v.reason != shed.ClientGone && v.reason != shed.Hopeless {
+	if v.reason != shed.ClientGone && v.reason != shed.DeadlineUnmeetable {
 		v.taken.undo(v.now, byQuota)
 	}
 }

@@ -88,7 +88,7 @@ func (e *Rejection) write(w http.ResponseWriter, r *http.Request) {
 
 // retrySeconds returns the value of Retry-After, or 0 when there is none.
 func (e *Rejection) retrySeconds() int64 {
-	if e.Reason == shed.Never || e.Reason == shed.Unidentified {
+	if e.Reason == shed.NotAdmissible || e.Reason == shed.Unidentified {
 		return 0
 	}
 	return max(wholeSeconds(e.RetryAfter), 1)

@@ -51,7 +51,7 @@ func refusedReasons() (all []shed.Reason) {
 
 func TestEveryReasonHasItsStatus(t *testing.T) {
 	special := map[shed.Reason]int{
-		shed.Unidentified: 403, shed.RateLimited: 429, shed.Never: 429, shed.TenantCap: 429,
+		shed.Unidentified: 403, shed.RateLimited: 429, shed.NotAdmissible: 429, shed.CallerCap: 429,
 	}
 	for _, reason := range refusedReasons() {
 		want := special[reason]
@@ -93,7 +93,7 @@ func TestRetryAfterIsWholeSecondsRoundedUp(t *testing.T) {
 }
 
 func TestRetryAfterIsAbsentWhereWaitingCannotHelp(t *testing.T) {
-	for _, reason := range []shed.Reason{shed.Never, shed.Unidentified} {
+	for _, reason := range []shed.Reason{shed.NotAdmissible, shed.Unidentified} {
 		w := httptest.NewRecorder()
 		w.Header().Set("Retry-After", "7") // left by somebody else
 		(&Rejection{Reason: reason, RetryAfter: time.Minute}).ServeHTTP(w, from("192.0.2.1:1"))
@@ -115,7 +115,7 @@ func TestRejectionIsAnError(t *testing.T) {
 	if got, want := e.Error(), `headgate: rate-limited by "tenant", retry after 2 s`; got != want {
 		t.Errorf("Error = %q; want %q", got, want)
 	}
-	if got, want := (&Rejection{Reason: shed.Never}).Error(), "headgate: never"; got != want {
+	if got, want := (&Rejection{Reason: shed.NotAdmissible}).Error(), "headgate: not-admissible"; got != want {
 		t.Errorf("Error = %q; want %q", got, want)
 	}
 }

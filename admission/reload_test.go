@@ -45,7 +45,7 @@ func TestUpdateKeepsBalancesAndNewNumbersCountFromNow(t *testing.T) {
 			return admission.Options{Rate: ratelimit.All(ratelimit.Unlimited, ratelimit.PerKey(r, b), ratelimit.Global(100, 1000))}
 		},
 		"a route of the table": func(r rate.Limit, b int) admission.Options {
-			return admission.Options{Routes: map[string]admission.Rule{"/": admission.As(priority.Normal, admission.Rate(ratelimit.PerKey(r, b)))}}
+			return admission.Options{Routes: map[string]admission.Rule{"/": admission.AtLevel(priority.Normal, admission.Rate(ratelimit.PerKey(r, b)))}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestUpdateKeepsBalancesAndNewNumbersCountFromNow(t *testing.T) {
 
 func TestChangeOfPlanKeepsTheBalance(t *testing.T) {
 	plans := map[string]ratelimit.Plan{"free": {Burst: 5}, "pro": {Burst: 50}}
-	g := admission.MustNew(admission.Options{Tenant: planned, Rate: ratelimit.Tiers(ratelimit.Plan{Burst: 1}, plans)})
+	g := admission.MustNew(admission.Options{Identify: planned, Rate: ratelimit.Tiers(ratelimit.Plan{Burst: 1}, plans)})
 	h := g.Handler(okHandler())
 	if got := passed(h, 3, "X-Key", "a/free"); got != 3 {
 		t.Fatalf("%d passed", got)
@@ -89,7 +89,7 @@ func TestChangeOfPlanKeepsTheBalance(t *testing.T) {
 func TestInFlightAboveALoweredLimitDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with := func(slots int) admission.Options {
-			return admission.Options{Limit: shed.Fixed(slots), MaxWait: time.Minute, Bound: 10}
+			return admission.Options{Limit: shed.Fixed(slots), MaxWait: time.Minute, MaxWaiting: 10}
 		}
 		g := admission.MustNew(with(4))
 		block := newHeld()
@@ -126,7 +126,7 @@ func TestInFlightAboveALoweredLimitDrains(t *testing.T) {
 func TestWaitersAboveALoweredBoundStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with := func(bound int) admission.Options {
-			return admission.Options{Limit: shed.Fixed(1), MaxWait: time.Minute, Bound: bound}
+			return admission.Options{Limit: shed.Fixed(1), MaxWait: time.Minute, MaxWaiting: bound}
 		}
 		g := admission.MustNew(with(5))
 		block := newHeld()
@@ -161,13 +161,13 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 	heard := &recorder{}
 	good := func() admission.Options {
 		return admission.Options{
-			Name: "api", Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(3), Bound: 7, Observer: heard,
+			Name: "api", Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(3), MaxWaiting: 7, Observer: heard,
 			Pools:  map[string]admission.Pool{"db": {Limit: shed.Fixed(2)}, "mail": {Limit: shed.Fixed(4)}, "idle": {Limit: shed.Fixed(1)}},
-			Routes: map[string]admission.Rule{"/costly": admission.As(priority.Normal, admission.Cost(2))},
+			Routes: map[string]admission.Rule{"/costly": admission.AtLevel(priority.Normal, admission.Cost(2))},
 		}
 	}
 	g := admission.MustNew(good())
-	g.At(priority.Normal, admission.In("db"))
+	g.At(priority.Normal, admission.InPool("db"))
 	busy, err := g.Admit(context.Background(), admission.Ticket{Pool: "mail", Caller: admission.Caller{Key: "m", Verified: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -175,23 +175,25 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 	h := g.Handler(okHandler())
 	passed(h, 3)
 	for want, spoil := range map[string]func(*admission.Options){
-		"Options.Name":           func(o *admission.Options) { o.Name = "other" },
-		"Options.Rate":           func(o *admission.Options) { o.Rate = ratelimit.PerKey(-1, 1) },
-		"Bound":                  func(o *admission.Options) { o.Bound = -1 },
-		`Options.Pools["mail"]`:  func(o *admission.Options) { o.Pools["mail"] = admission.Pool{Reserve: -1} },
-		`"db" is gone`:           func(o *admission.Options) { delete(o.Pools, "db") },
-		`"mail" is gone`:         func(o *admission.Options) { delete(o.Pools, "mail") },
-		`Options.Routes["/x{"]`:  func(o *admission.Options) { o.Routes["/x{"] = admission.As(priority.Normal) },
-		`Options.Routes["/new"]`: func(o *admission.Options) { o.Routes["/new"] = admission.As(priority.Normal, admission.In("nowhere")) },
-		"Trusted":                func(o *admission.Options) { o.ClientIP.Trusted = []string{"banana"} },
-		"Options.Deadline":       func(o *admission.Options) { o.Deadline = admission.TimeoutHeader("X-Timeout", -1) },
-		"Options.Headers":        func(o *admission.Options) { o.Headers = 1 << 7 },
-		"Options.Shadow":         func(o *admission.Options) { o.Shadow = 1 << 7 },
+		"Options.Name":          func(o *admission.Options) { o.Name = "other" },
+		"Options.Rate":          func(o *admission.Options) { o.Rate = ratelimit.PerKey(-1, 1) },
+		"MaxWaiting":            func(o *admission.Options) { o.MaxWaiting = -1 },
+		`Options.Pools["mail"]`: func(o *admission.Options) { o.Pools["mail"] = admission.Pool{CriticalReserve: -1} },
+		`"db" is gone`:          func(o *admission.Options) { delete(o.Pools, "db") },
+		`"mail" is gone`:        func(o *admission.Options) { delete(o.Pools, "mail") },
+		`Options.Routes["/x{"]`: func(o *admission.Options) { o.Routes["/x{"] = admission.AtLevel(priority.Normal) },
+		`Options.Routes["/new"]`: func(o *admission.Options) {
+			o.Routes["/new"] = admission.AtLevel(priority.Normal, admission.InPool("nowhere"))
+		},
+		"Trusted":          func(o *admission.Options) { o.ClientIP.Trusted = []string{"banana"} },
+		"Options.Deadline": func(o *admission.Options) { o.Deadline = admission.TimeoutHeader("X-Timeout", -1) },
+		"Options.Headers":  func(o *admission.Options) { o.Headers = 1 << 7 },
+		"Options.Shadow":   func(o *admission.Options) { o.Shadow = 1 << 7 },
 	} {
 		opts := good() // everything else would be a change
-		opts.Rate, opts.Limit, opts.Bound, opts.TenantCap = ratelimit.PerKey(1000, 1000), shed.Fixed(99), 99, 1
+		opts.Rate, opts.Limit, opts.MaxWaiting, opts.CallerCap = ratelimit.PerKey(1000, 1000), shed.Fixed(99), 99, 1
 		opts.Pools["idle"] = admission.Pool{Limit: shed.Fixed(99)}
-		opts.Routes["/costly"] = admission.As(priority.Critical)
+		opts.Routes["/costly"] = admission.AtLevel(priority.Critical)
 		spoil(&opts)
 		if err := g.Update(opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v", want, err)

@@ -74,9 +74,9 @@ func Timeout(d time.Duration) RouteOption {
 	return func(rt *route) { rt.timeout = d }
 }
 
-// In takes the route's slots from the pool of that name in Options.Pools. A name
+// InPool takes the route's slots from the pool of that name in Options.Pools. A name
 // that is not there panics in At.
-func In(pool string) RouteOption {
+func InPool(pool string) RouteOption {
 	return func(rt *route) { rt.pool = pool }
 }
 
@@ -136,7 +136,7 @@ func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.config.Load().find(rt.pool) == nil {
-		panic(fmt.Sprintf("admission: At: In(%q): no such pool in Options.Pools", rt.pool))
+		panic(fmt.Sprintf("admission: At: InPool(%q): no such pool in Options.Pools", rt.pool))
 	}
 	g.routes = append(g.routes, rt)
 	return rt

@@ -13,21 +13,21 @@ import (
 )
 
 // Rule is what Options.Routes says about the requests of one pattern. Make one
-// with [As].
+// with [AtLevel].
 type Rule struct {
 	level priority.Level
 	opts  []RouteOption
 }
 
-// As returns the rule to admit at the given level with the given options, as
+// AtLevel returns the rule to admit at the given level with the given options, as
 // [Gate.At] would:
 //
 //	Routes: map[string]admission.Rule{
-//		"POST /checkout": admission.As(priority.Critical),
-//		"GET /export":    admission.As(priority.Batch, admission.Cost(5)),
-//		"GET /healthz":   admission.As(priority.Normal, admission.Exempt()),
+//		"POST /checkout": admission.AtLevel(priority.Critical),
+//		"GET /export":    admission.AtLevel(priority.Batch, admission.Cost(5)),
+//		"GET /healthz":   admission.AtLevel(priority.Normal, admission.Exempt()),
 //	}
-func As(level priority.Level, opts ...RouteOption) Rule { return Rule{level, opts} }
+func AtLevel(level priority.Level, opts ...RouteOption) Rule { return Rule{level, opts} }
 
 // rules ranks requests before anything routed them.
 type rules struct {
@@ -50,7 +50,7 @@ func newRules(table map[string]Rule, prev *rules, pools func(string) *pool) (*ru
 		rule := table[pattern]
 		rt, err := makeRoute(rule.level, rule.opts, prev.find(pattern))
 		if err == nil && pools(rt.pool) == nil {
-			err = fmt.Errorf("In(%q): no such pool", rt.pool)
+			err = fmt.Errorf("InPool(%q): no such pool", rt.pool)
 		}
 		if err == nil {
 			err = rs.add(pattern, rt)

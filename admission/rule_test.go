@@ -42,12 +42,12 @@ func verdictOn(t *testing.T, routes map[string]admission.Rule, r *http.Request) 
 }
 
 var shop = map[string]admission.Rule{
-	"POST /checkout":  admission.As(priority.Critical),
-	"GET /export":     admission.As(priority.Batch, admission.Cost(5)),
-	"/files/":         admission.As(priority.High, admission.Cost(2)),
-	"GET /users/{id}": admission.As(priority.High),
-	"GET /healthz":    admission.As(priority.Normal, admission.Exempt()),
-	"api.test/":       admission.As(priority.Batch, admission.Cost(7)),
+	"POST /checkout":  admission.AtLevel(priority.Critical),
+	"GET /export":     admission.AtLevel(priority.Batch, admission.Cost(5)),
+	"/files/":         admission.AtLevel(priority.High, admission.Cost(2)),
+	"GET /users/{id}": admission.AtLevel(priority.High),
+	"GET /healthz":    admission.AtLevel(priority.Normal, admission.Exempt()),
+	"api.test/":       admission.AtLevel(priority.Batch, admission.Cost(7)),
 }
 
 func TestRoutesRankBeforeAnythingIsRouted(t *testing.T) {
@@ -138,17 +138,17 @@ func mustURL(t *testing.T, s string) *url.URL {
 }
 
 func TestRoutesThatMakeNoSenseAreErrorsThatNameThePattern(t *testing.T) {
-	normal := admission.As(priority.Normal)
+	normal := admission.AtLevel(priority.Normal)
 	for want, routes := range map[string]map[string]admission.Rule{
 		`Routes["GET /a/{x}"]`:    {"GET /a/{x}": normal, "GET /a/{y}": normal},
 		`Routes["/{a}/x"]`:        {"/{a}/x": normal, "/x/{b}": normal},
 		`Routes["no slash"]`:      {"no slash": normal},
 		`Routes["/{"]`:            {"/{": normal},
 		`Routes[""]`:              {"": normal},
-		`Routes["/p"]: In("db")`:  {"/p": admission.As(priority.Normal, admission.In("db"))},
-		`Routes["/p"]: invalid`:   {"/p": admission.As(priority.Level(9))},
-		`Routes["/p"]: Exempt`:    {"/p": admission.As(priority.Normal, admission.Exempt(), admission.Cost(2))},
-		`Routes["/p"]: Cap and S`: {"/p": admission.As(priority.Normal, admission.Cap(1), admission.Stream(1))},
+		`Routes["/p"]: InPool("db")`:  {"/p": admission.AtLevel(priority.Normal, admission.InPool("db"))},
+		`Routes["/p"]: invalid`:   {"/p": admission.AtLevel(priority.Level(9))},
+		`Routes["/p"]: Exempt`:    {"/p": admission.AtLevel(priority.Normal, admission.Exempt(), admission.Cost(2))},
+		`Routes["/p"]: Cap and S`: {"/p": admission.AtLevel(priority.Normal, admission.Cap(1), admission.Stream(1))},
 	} {
 		_, err := admission.New(admission.Options{Routes: routes})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -165,9 +165,9 @@ func TestRouteTableAppliesEveryOption(t *testing.T) {
 		g := admission.MustNew(admission.Options{
 			Limit: shed.Fixed(10), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 			Routes: map[string]admission.Rule{
-				"/narrow": admission.As(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1, ratelimit.Name("narrow")))),
-				"/db":     admission.As(priority.Normal, admission.In("db")),
-				"/capped": admission.As(priority.Normal, admission.Cap(1)),
+				"/narrow": admission.AtLevel(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1, ratelimit.Name("narrow")))),
+				"/db":     admission.AtLevel(priority.Normal, admission.InPool("db")),
+				"/capped": admission.AtLevel(priority.Normal, admission.Cap(1)),
 			},
 		})
 		block := newHeld()
@@ -177,8 +177,8 @@ func TestRouteTableAppliesEveryOption(t *testing.T) {
 			wg.Go(func() { do(h, request("GET", path)) })
 		}
 		synctest.Wait()
-		mustRefuseAny(t, do(h, request("GET", "/narrow")), 429, shed.Never, shed.RateLimited)
-		mustRefuseAny(t, do(h, request("GET", "/n%61rrow")), 429, shed.Never, shed.RateLimited)
+		mustRefuseAny(t, do(h, request("GET", "/narrow")), 429, shed.NotAdmissible, shed.RateLimited)
+		mustRefuseAny(t, do(h, request("GET", "/n%61rrow")), 429, shed.NotAdmissible, shed.RateLimited)
 		mustRefuse(t, do(h, request("GET", "/db")), 503, shed.Capacity)
 		mustRefuse(t, do(h, request("GET", "/capped")), 503, shed.RouteCap)
 		mustRefuse(t, do(h, request("GET", "//capped")), 503, shed.RouteCap)
@@ -212,7 +212,7 @@ func mustRefuseAny(t *testing.T, w *httptest.ResponseRecorder, status int, reaso
 func TestStreamOfTheTableIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(1), Routes: map[string]admission.Rule{"/events": admission.As(priority.Normal, admission.Stream(5))},
+			Limit: shed.Fixed(1), Routes: map[string]admission.Rule{"/events": admission.AtLevel(priority.Normal, admission.Stream(5))},
 		})
 		end := make(chan struct{})
 		h := g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

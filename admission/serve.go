@@ -109,7 +109,7 @@ func (v *visit) tenant(r *http.Request) (Caller, error) {
 	if v.free {
 		return Caller{}, nil
 	}
-	return v.Tenant(r)
+	return v.Identify(r)
 }
 
 // unidentified refuses as the identify step says. The address has paid for it.

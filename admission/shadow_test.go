@@ -26,7 +26,7 @@ func TestShadowRateDecidesAndCountsAndLetsThrough(t *testing.T) {
 		"Anonymous": {Rate: ratelimit.PerKey(1e-9, 3)},
 		"Address":   {Address: ratelimit.PerKey(1e-9, 3)},
 		"Quota":     {Quota: ratelimit.PerKey(1e-9, 3)},
-		"a route's": {Routes: map[string]admission.Rule{"/": admission.As(priority.Normal, admission.Rate(ratelimit.PerKey(1e-9, 3)))}},
+		"a route's": {Routes: map[string]admission.Rule{"/": admission.AtLevel(priority.Normal, admission.Rate(ratelimit.PerKey(1e-9, 3)))}},
 	} {
 		heard := &recorder{}
 		opts.Shadow, opts.Headers, opts.Observer = admission.ShadowRate, bothSets, heard
@@ -111,7 +111,7 @@ func TestShadowCapacityLetsThroughAboveTheLimit(t *testing.T) {
 	}{
 		shed.Capacity:  {admission.Options{Limit: shed.Fixed(2), MaxWait: admission.NoWait}, nil},
 		shed.RouteCap:  {admission.Options{Limit: shed.Fixed(99)}, []admission.RouteOption{admission.Cap(2)}},
-		shed.TenantCap: {admission.Options{Limit: shed.Fixed(99), TenantCap: 2}, nil},
+		shed.CallerCap: {admission.Options{Limit: shed.Fixed(99), CallerCap: 2}, nil},
 	} {
 		t.Run(want.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestShadowLayersAreSeparate(t *testing.T) {
 func TestShadowDoesNotOutliveADrain(t *testing.T) {
 	var g *admission.Gate
 	g = admission.MustNew(admission.Options{
-		Shadow: admission.ShadowCapacity, TenantCap: 1,
-		Tenant: func(*http.Request) (admission.Caller, error) { return admission.Caller{}, g.Close() }, // the visit has begun
+		Shadow: admission.ShadowCapacity, CallerCap: 1,
+		Identify: func(*http.Request) (admission.Caller, error) { return admission.Caller{}, g.Close() }, // the visit has begun
 	})
 	mustRefuse(t, get(g.Handler(okHandler())), http.StatusServiceUnavailable, shed.Draining)
 	if n := g.Stats().Count(shed.Admitted); n != 0 {

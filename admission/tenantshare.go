@@ -45,12 +45,12 @@ func (s *tenantShares) leave(who sharer) {
 	}
 }
 
-// withinShares counts the visit under TenantCap, and under its plan's share of the
+// withinShares counts the visit under CallerCap, and under its plan's share of the
 // pool.
 func (v *visit) withinShares(shadow bool) bool {
-	if v.TenantCap > 0 {
-		v.capped = v.gate.shares.enter(v.sharer(nil), v.TenantCap, shadow)
-		if !v.capped && !v.over(shed.TenantCap) {
+	if v.CallerCap > 0 {
+		v.capped = v.gate.shares.enter(v.sharer(nil), v.CallerCap, shadow)
+		if !v.capped && !v.over(shed.CallerCap) {
 			return false
 		}
 		v.capped = true
@@ -59,7 +59,7 @@ func (v *visit) withinShares(shadow bool) bool {
 		return true
 	}
 	v.sharing = v.gate.shares.enter(v.sharer(v.at), v.slots(v.at.slots.Limit()), shadow)
-	if !v.sharing && !v.over(shed.TenantCap) {
+	if !v.sharing && !v.over(shed.CallerCap) {
 		return false
 	}
 	v.sharing = true

@@ -25,7 +25,7 @@ type visit struct {
 	limit   verdict     // of the limit that refused, or the one nearest exhaustion
 	broken  string      // name of the limit that refused; empty when it was no limit
 	shadow  shed.Reason // what shadow mode let through; else Admitted
-	capped  bool        // counted under TenantCap
+	capped  bool        // counted under CallerCap
 	sharing bool        // counted under its plan's share of the pool
 
 	at         *pool // whose slot it takes

@@ -35,8 +35,8 @@ func TestWaiterLeavesAtTheFirstReason(t *testing.T) {
 		after  time.Duration
 	}{
 		"MaxWait ends":          {admission.Options{MaxWait: 400 * time.Millisecond}, "", shed.WaitedTooLong, 400 * time.Millisecond},
-		"the deadline ends":     {admission.Options{MaxWait: time.Minute, Deadline: admission.TimeoutHeader("X-Timeout", 0)}, "300", shed.Hopeless, 300 * time.Millisecond},
-		"the longest ends":      {admission.Options{MaxWait: time.Minute, Deadline: admission.Within(200 * time.Millisecond)}, "", shed.Hopeless, 200 * time.Millisecond},
+		"the deadline ends":     {admission.Options{MaxWait: time.Minute, Deadline: admission.TimeoutHeader("X-Timeout", 0)}, "300", shed.DeadlineUnmeetable, 300 * time.Millisecond},
+		"the longest ends":      {admission.Options{MaxWait: time.Minute, Deadline: admission.Within(200 * time.Millisecond)}, "", shed.DeadlineUnmeetable, 200 * time.Millisecond},
 		"MaxWait before it all": {admission.Options{MaxWait: 100 * time.Millisecond, Deadline: admission.Within(time.Second)}, "", shed.WaitedTooLong, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestExpiredRequestNeverRuns(t *testing.T) {
 		defer cancel()
 		time.Sleep(2 * time.Second)
 		h := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it ran") }))
-		mustRefuse(t, do(h, request("GET", "/").WithContext(ctx)), 503, shed.Hopeless)
-		if _, err := g.Admit(ctx, admission.Ticket{}); !errors.Is(err, shed.Hopeless) {
+		mustRefuse(t, do(h, request("GET", "/").WithContext(ctx)), 503, shed.DeadlineUnmeetable)
+		if _, err := g.Admit(ctx, admission.Ticket{}); !errors.Is(err, shed.DeadlineUnmeetable) {
 			t.Errorf("Admit: %v", err)
 		}
 		atRest(t, g)
@@ -106,7 +106,7 @@ func TestExpiredRequestNeverRuns(t *testing.T) {
 
 func TestHigherClassEvictsALowerOneFromAFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, free := full(t, admission.Options{Bound: 1, MaxWait: time.Minute})
+		g, free := full(t, admission.Options{MaxWaiting: 1, MaxWait: time.Minute})
 		codes := make(chan int, 1)
 		go func() { codes <- get(g.At(priority.Batch)(okHandler())).Code }()
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestRetryAfterOn429IsKept(t *testing.T) {
 func TestCostAboveTheBurstIsNeverWithoutRetryAfter(t *testing.T) {
 	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(10, 5)})
 	w := get(g.At(priority.Normal, admission.Cost(6))(okHandler()))
-	if w.Code != 429 || w.Header().Get("Retry-After") != "" || w.Header().Get("Headgate-Reason") != "never" {
+	if w.Code != 429 || w.Header().Get("Retry-After") != "" || w.Header().Get("Headgate-Reason") != "not-admissible" {
 		t.Errorf("answer = %d %v", w.Code, w.Header())
 	}
 	if w := get(g.At(priority.Normal, admission.CostOf(func(*http.Request) int { return 5 }))(okHandler())); w.Code != 200 {

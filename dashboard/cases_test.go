@@ -106,7 +106,7 @@ func TestCase_DB05(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Rate: ratelimit.PerKey(0.001, 1), Limit: shed.Fixed(1), Bound: 1, MaxWait: time.Hour,
+			Rate: ratelimit.PerKey(0.001, 1), Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour,
 			Observer: metrics.New(reg),
 		})
 		mux := http.NewServeMux()

@@ -52,7 +52,7 @@ func TestThePageTellsTheTruthAboutABrokenServer(t *testing.T) {
 	slowed.Wait()
 	within(t, 5*time.Second, "the page shows refusals, and why", func() bool {
 		g := e.page().Gates[0]
-		return g.Refused[1] == 4 && g.Admitted[1] == 7 && g.Reasons["waited-too-long"][1]+g.Reasons["hopeless"][1]+g.Reasons["queue-full"][1] == 4
+		return g.Refused[1] == 4 && g.Admitted[1] == 7 && g.Reasons["waited-too-long"][1]+g.Reasons["deadline-unmeetable"][1]+g.Reasons["queue-full"][1] == 4
 	})
 	b.Close() // it is gone
 	if got := status(t, e.base+"/hello"); got != 502 {

@@ -48,8 +48,8 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
 	s.gate = admission.MustNew(admission.Options{
-		Name:   "shop",
-		Tenant: admission.APIKey("X-API-Key", s.lookup),
+		Name:     "shop",
+		Identify: admission.APIKey("X-API-Key", s.lookup),
 		Rate: ratelimit.All(
 			ratelimit.PerKey(80, 80, ratelimit.Name("each")),
 			fleet{ratelimit.PerKey(100_000, 100_000, ratelimit.Name("fleet")), &s.fleet},
@@ -57,7 +57,7 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 		Anonymous: ratelimit.PerKey(5, 5, ratelimit.MaxKeys(4)),
 		Limit:     shed.Throughput{Max: 256},
 		Pools: map[string]admission.Pool{
-			"reports": {Limit: shed.Fixed(4), Bytes: 1 << 20},
+			"reports": {Limit: shed.Fixed(4), MaxWaitingBytes: 1 << 20},
 			"legacy":  {Limit: floored{}},
 		},
 		Deadline: admission.TimeoutHeader("X-Timeout", 2*time.Second),
@@ -81,8 +81,8 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	mux.Handle("/profile", s.gate.At(priority.High)(db))
 	mux.Handle("/export", s.gate.At(priority.Batch)(db))
 	mux.Handle("/trial", s.shadow.At(priority.Normal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
-	mux.Handle("/legacy", s.gate.At(priority.High, admission.In("legacy"))(newDatabase(4, &s.slow)))
-	mux.Handle("/report", s.gate.At(priority.Batch, admission.In("reports"))(newDatabase(4, &s.slow)))
+	mux.Handle("/legacy", s.gate.At(priority.High, admission.InPool("legacy"))(newDatabase(4, &s.slow)))
+	mux.Handle("/report", s.gate.At(priority.Batch, admission.InPool("reports"))(newDatabase(4, &s.slow)))
 	s.Server = httptest.NewUnstartedServer(mux)
 	if addr != "" {
 		l, err := net.Listen("tcp", addr)

@@ -86,7 +86,7 @@ func TestCase_ME04(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(slots), Bound: 16, MaxWait: 20 * time.Millisecond, Observer: metrics.New(reg),
+			Limit: shed.Fixed(slots), MaxWaiting: 16, MaxWait: 20 * time.Millisecond, Observer: metrics.New(reg),
 		})
 		handlers := []http.Handler{
 			gate.Handler(behave(func(http.ResponseWriter, *http.Request) { panic("oops") })),

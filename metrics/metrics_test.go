@@ -78,7 +78,7 @@ func TestAGateShowsWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Name: "edge", Limit: shed.Fixed(1), Bound: 9, MaxWait: time.Second,
+			Name: "edge", Limit: shed.Fixed(1), MaxWaiting: 9, MaxWait: time.Second,
 			Rate:     ratelimit.PerKey(50, 100),
 			Pools:    map[string]admission.Pool{"db": {Limit: shed.Throughput{Min: 3, Initial: 4, Max: 20}}},
 			Observer: metrics.New(reg),
@@ -89,7 +89,7 @@ func TestAGateShowsWhatIsInForce(t *testing.T) {
 			go get(gate.At(priority.High)(hold))
 			synctest.Wait()
 		}
-		go get(gate.At(priority.Batch, admission.In("db"))(hold))
+		go get(gate.At(priority.Batch, admission.InPool("db"))(hold))
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		s := read(t, reg)
@@ -119,7 +119,7 @@ func TestRefusalsSayWhatTheyHandedOut(t *testing.T) {
 	for _, e := range []admission.Event{
 		{Reason: shed.RateLimited, RetryAfter: 3 * time.Second},
 		{Reason: shed.QueueFull, RetryAfter: 9 * time.Second, Level: priority.Batch},
-		{Reason: shed.Never}, {Reason: shed.Unidentified}, {Reason: shed.ClientGone},
+		{Reason: shed.NotAdmissible}, {Reason: shed.Unidentified}, {Reason: shed.ClientGone},
 	} {
 		m.Observe(e)
 	}

@@ -144,7 +144,7 @@ func TestWhatAGateSays(t *testing.T) {
 	for r := range shed.Reason(shed.ReasonCount) {
 		status := 503
 		switch r {
-		case shed.RateLimited, shed.Never:
+		case shed.RateLimited, shed.NotAdmissible:
 			status = 429
 		case shed.Unidentified:
 			status = 401
@@ -154,9 +154,9 @@ func TestWhatAGateSays(t *testing.T) {
 		v := outbound.Classify(answer(nil, status, "Headgate-Reason", r.String(), "Retry-After", "4"), nil)
 		want := outbound.Overloaded
 		switch r {
-		case shed.RateLimited, shed.TenantCap:
+		case shed.RateLimited, shed.CallerCap:
 			want = outbound.Throttled
-		case shed.Never, shed.Unidentified:
+		case shed.NotAdmissible, shed.Unidentified:
 			want = outbound.Permanent
 		case shed.ClientGone, shed.Draining, shed.Admitted, shed.Exempt:
 			want = outbound.Transient
@@ -164,7 +164,7 @@ func TestWhatAGateSays(t *testing.T) {
 		if v.Kind != want || v.Reason != r && r.Refused() {
 			t.Errorf("%v: %+v, want %v", r, v, want)
 		}
-		if v.Final != (r == shed.Hopeless) {
+		if v.Final != (r == shed.DeadlineUnmeetable) {
 			t.Errorf("%v: final is %v", r, v.Final)
 		}
 	}

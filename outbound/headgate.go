@@ -46,22 +46,23 @@ func headgateVerdict(resp *http.Response) (Verdict, bool) {
 }
 
 var reasonVerdicts = [shed.ReasonCount]Verdict{
-	shed.Unidentified:  {Kind: Permanent},
-	shed.RateLimited:   {Kind: Throttled},
-	shed.Never:         {Kind: Permanent},
-	shed.StoreClosed:   {Kind: Overloaded, Scope: ScopeService},
-	shed.RouteCap:      {Kind: Overloaded},
-	shed.TenantCap:     {Kind: Throttled, Scope: ScopeService},
-	shed.StreamCap:     {Kind: Overloaded},
-	shed.Capacity:      {Kind: Overloaded, Scope: ScopeService},
-	shed.QueueFull:     {Kind: Overloaded, Scope: ScopeService},
-	shed.QueueBytes:    {Kind: Overloaded, Scope: ScopeService},
-	shed.WaitedTooLong: {Kind: Overloaded, Scope: ScopeService},
+	shed.Unidentified:       {Kind: Permanent},
+	shed.RateLimited:        {Kind: Throttled},
+	shed.NotAdmissible:      {Kind: Permanent},
+	shed.LimiterUnavailable: {Kind: Overloaded, Scope: ScopeService},
+	shed.RouteCap:           {Kind: Overloaded},
+	shed.CallerCap:          {Kind: Throttled, Scope: ScopeService},
+	shed.StreamCap:          {Kind: Overloaded},
+	shed.Capacity:           {Kind: Overloaded, Scope: ScopeService},
+	shed.QueueFull:          {Kind: Overloaded, Scope: ScopeService},
+	shed.PredictedWait:      {Kind: Overloaded, Scope: ScopeService},
+	shed.QueueBytes:         {Kind: Overloaded, Scope: ScopeService},
+	shed.WaitedTooLong:      {Kind: Overloaded, Scope: ScopeService},
 	// The deadline this call brings is too short for the queue there, and the
 	// next attempt would bring a shorter one.
-	shed.Hopeless: {Kind: Overloaded, Scope: ScopeService, Final: true},
-	shed.Evicted:  {Kind: Overloaded, Scope: ScopeService},
-	shed.Pressure: {Kind: Overloaded, Scope: ScopeService},
+	shed.DeadlineUnmeetable: {Kind: Overloaded, Scope: ScopeService, Final: true},
+	shed.Evicted:            {Kind: Overloaded, Scope: ScopeService},
+	shed.Pressure:           {Kind: Overloaded, Scope: ScopeService},
 	// The server saw us leave; whatever went wrong is on the way.
 	shed.ClientGone: {Kind: Transient},
 	// One process leaves, its siblings are well: ask again, at the same pace.

@@ -22,7 +22,7 @@ func (p *Pacer) newService() (*service, error) {
 		return s, nil
 	}
 	var err error
-	s.slots, err = queue.NewSlots(queue.Config{Limit: p.opts.InFlight, MaxWait: p.opts.MaxWait, Bound: slotBound})
+	s.slots, err = queue.NewSlots(queue.Config{Limit: p.opts.InFlight, MaxWait: p.opts.MaxWait, MaxWaiting: slotBound})
 	return s, err
 }
 

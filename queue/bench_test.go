@@ -61,7 +61,7 @@ func BenchmarkSlots(b *testing.B) {
 		})
 	})
 	b.Run("waiting/slots", func(b *testing.B) {
-		s := newSlots(b, queue.Config{Limit: shed.Fixed(1), Bound: 1000, MaxWait: time.Minute})
+		s := newSlots(b, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 1000, MaxWait: time.Minute})
 		b.SetParallelism(50)
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
@@ -150,7 +150,7 @@ var (
 // crowd returns a core whose one slot is taken and whose queue is full: three
 // classes, a thousand tenants, every other waiter with a deadline.
 func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
-	core, err := queue.NewCore(queue.Config{Limit: shed.Fixed(1), Bound: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1}})
+	core, err := queue.NewCore(queue.Config{Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
 // while a thousand wait.
 func BenchmarkReleaseToRunning(b *testing.B) {
 	const crowd = 1000
-	s := newSlots(b, queue.Config{Limit: shed.Fixed(1), Bound: 2 * crowd, MaxWait: time.Hour})
+	s := newSlots(b, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2 * crowd, MaxWait: time.Hour})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var released time.Time

@@ -20,10 +20,10 @@ func (c *Core) fits(at time.Duration, w, yields *Waiter) bool {
 		return false
 	}
 	w.size = size
-	if c.config.Bytes == 0 {
+	if c.config.MaxWaitingBytes == 0 {
 		return true
 	}
-	need := c.line.bytes + size - c.config.Bytes
+	need := c.line.bytes + size - c.config.MaxWaitingBytes
 	if yields != nil {
 		need -= yields.size
 	}
@@ -60,18 +60,18 @@ func (t *tenant) canYield(at time.Duration, need int64, keep int, without *Waite
 
 // makeRoom dismisses those who [Core.fits] found, now that they are enough.
 func (c *Core) makeRoom(at time.Duration, w *Waiter) {
-	if c.config.Bytes == 0 {
+	if c.config.MaxWaitingBytes == 0 {
 		return
 	}
-	for c.line.bytes+w.size > c.config.Bytes && c.line.lowest() < w.Level.Index() {
+	for c.line.bytes+w.size > c.config.MaxWaitingBytes && c.line.lowest() < w.Level.Index() {
 		c.dismiss(c.line.classes[c.line.lowest()].longest.items[0].tail(at), shed.Evicted)
 	}
-	if c.line.bytes+w.size <= c.config.Bytes {
+	if c.line.bytes+w.size <= c.config.MaxWaitingBytes {
 		return
 	}
 	t, _ := c.line.yielder(at, w.Level.Index(), w.Tenant)
 	fromOldest := t.newestFirst(at)
-	for c.line.bytes+w.size > c.config.Bytes {
+	for c.line.bytes+w.size > c.config.MaxWaitingBytes {
 		v := t.newest
 		if fromOldest {
 			v = t.oldest

@@ -17,7 +17,7 @@ import (
 func TestCase_QU06(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), Bound: 2, MaxWait: time.Second})
+			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: time.Second})
 			start := time.Now()
 			ran, full := make(chan queue.Grant, 10), make(chan time.Duration, 10)
 			for range 10 {
@@ -54,7 +54,7 @@ func TestCase_QU06(t *testing.T) {
 func TestCase_QU10(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), Bound: 10, MaxWait: queue.NoWait})
+			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 10, MaxWait: queue.NoWait})
 			hold(t, s, 1, queue.Ticket{})
 			a := <-acquire(t.Context(), s, queue.Ticket{MaxWait: time.Hour})
 			if !errors.Is(a.err, shed.Capacity) || a.after != 0 {
@@ -64,7 +64,7 @@ func TestCase_QU10(t *testing.T) {
 	})
 	t.Run("zero is the default, not for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), Bound: 10})
+			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 10})
 			hold(t, s, 1, queue.Ticket{})
 			a := <-acquire(t.Context(), s, queue.Ticket{})
 			if !errors.Is(a.err, shed.WaitedTooLong) || a.after != queue.DefaultMaxWait {
@@ -175,7 +175,7 @@ func startOrder(t *testing.T, n int, gap, service time.Duration) (order []int) {
 func TestCase_PR08(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSlots(t, queue.Config{Limit: shed.Fixed(10), Reserve: 2, MaxWait: 20 * time.Second})
+			s := newSlots(t, queue.Config{Limit: shed.Fixed(10), CriticalReserve: 2, MaxWait: 20 * time.Second})
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {

@@ -20,7 +20,7 @@ import (
 func TestCase_QU11(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), Bound: 500, MaxWait: 10 * time.Second})
+			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 500, MaxWait: 10 * time.Second})
 			held := hold(t, s, 1, queue.Ticket{})
 			var waits sync.WaitGroup
 			for range 500 {

@@ -18,18 +18,18 @@ type Config struct {
 	// MaxWait is the longest stay in the queue. Zero: 1 s, which a deadline may shorten. NoWait: nobody waits.
 	// Other negatives are an error.
 	MaxWait time.Duration
-	// Bound is how many may wait. Zero: twice the limit in force, at
+	// MaxWaiting is how many may wait. Zero: twice the limit in force, at
 	// least 2048; what binds first is the predicted wait.
 	// Negative: an error.
-	Bound int
-	// Bytes bounds the announced body bytes of those who wait. Zero: no bound.
+	MaxWaiting int
+	// MaxWaitingBytes bounds the announced body bytes of those who wait. Zero: no bound.
 	// Negative: an error. A body of unknown length (-1) counts 1 MiB, and one
 	// request may bring an eighth of the bound at most.
-	Bytes int64
-	// Reserve is how many slots only Critical may use. The others may always use at
+	MaxWaitingBytes int64
+	// CriticalReserve is how many slots only Critical may use. The others may always use at
 	// least one, whatever the limit in force. Negative, or all that the law can ever
 	// find: an error.
-	Reserve int
+	CriticalReserve int
 	// Share is how much of the bound each class, together with those below it, may
 	// fill while somebody of a higher class waits; index with [priority.Level.Index].
 	// All zero: 0.50, 0.70, 0.85, 1. Otherwise each must be in (0, 1].
@@ -55,12 +55,12 @@ func (c Config) settled() (Config, error) {
 	switch {
 	case c.MaxWait < 0 && c.MaxWait != NoWait:
 		return c, fmt.Errorf("queue: MaxWait = %v: must not be negative (NoWait = never wait)", c.MaxWait)
-	case c.Bound < 0:
-		return c, fmt.Errorf("queue: Bound = %d: must not be negative", c.Bound)
-	case c.Bytes < 0:
-		return c, fmt.Errorf("queue: Bytes = %d: must not be negative", c.Bytes)
-	case c.Reserve < 0:
-		return c, fmt.Errorf("queue: Reserve = %d: must not be negative", c.Reserve)
+	case c.MaxWaiting < 0:
+		return c, fmt.Errorf("queue: MaxWaiting = %d: must not be negative", c.MaxWaiting)
+	case c.MaxWaitingBytes < 0:
+		return c, fmt.Errorf("queue: MaxWaitingBytes = %d: must not be negative", c.MaxWaitingBytes)
+	case c.CriticalReserve < 0:
+		return c, fmt.Errorf("queue: CriticalReserve = %d: must not be negative", c.CriticalReserve)
 	}
 	if c.Limit == nil {
 		c.Limit = shed.Throughput{}
@@ -81,9 +81,9 @@ func (c Config) settled() (Config, error) {
 
 // checkReserve reports a reserve that law can never leave anything of.
 func (c *Config) checkReserve(law shed.Law) error {
-	if b, ok := law.(shed.Bounded); ok && c.Reserve > 0 {
-		if _, most := b.Bounds(); c.Reserve >= most {
-			return fmt.Errorf("queue: Reserve = %d: must leave at least one of %d slots to the other levels", c.Reserve, most)
+	if b, ok := law.(shed.Bounded); ok && c.CriticalReserve > 0 {
+		if _, most := b.Bounds(); c.CriticalReserve >= most {
+			return fmt.Errorf("queue: CriticalReserve = %d: must leave at least one of %d slots to the other levels", c.CriticalReserve, most)
 		}
 	}
 	return nil
@@ -91,14 +91,14 @@ func (c *Config) checkReserve(law shed.Law) error {
 
 // bound returns how many may wait while the given limit is in force.
 func (c *Config) bound(limit int) int {
-	if c.Bound > 0 {
-		return c.Bound
+	if c.MaxWaiting > 0 {
+		return c.MaxWaiting
 	}
 	return max(2*min(limit, math.MaxInt/2), leastBound)
 }
 
 // others returns how many slots the levels below Critical may use together.
-func (c *Config) others(limit int) int { return max(limit-c.Reserve, 1) }
+func (c *Config) others(limit int) int { return max(limit-c.CriticalReserve, 1) }
 
 // stay returns the longest stay of a ticket; zero when it does not wait.
 func (c *Config) stay(t *Ticket) time.Duration {
@@ -115,14 +115,14 @@ func (c *Config) stay(t *Ticket) time.Duration {
 // size returns the bytes a ticket counts for, and whether one request may bring
 // that many.
 func (c *Config) size(t *Ticket) (int64, bool) {
-	if c.Bytes == 0 {
+	if c.MaxWaitingBytes == 0 {
 		return 0, true
 	}
 	n := t.Bytes
 	if n < 0 {
 		n = unknownLength
 	}
-	return n, n <= c.Bytes/bytesPart
+	return n, n <= c.MaxWaitingBytes/bytesPart
 }
 
 // sameKind reports whether two limits are of the same type, sameLimit whether they

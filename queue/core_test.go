@@ -90,7 +90,7 @@ func repeat(format string, n int) (names []string) {
 }
 
 func TestClassesGoStrictlyByRankAndTheTwentiethTurnIsTheLowest(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 100})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 100})
 	d.offer("b:x", "n:x")
 	d.offer(repeat("c:a%d", 40)...)
 	got := strings.Fields(d.serve(42))
@@ -109,7 +109,7 @@ func TestClassesGoStrictlyByRankAndTheTwentiethTurnIsTheLowest(t *testing.T) {
 }
 
 func TestTenantsTakeEqualTurns(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 100})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 100})
 	d.offer("n:a1", "n:a2", "n:a3", "n:a4", "n:b1", "n:b2", "n:c1")
 	d.expect(d.serve(3), "n:a1 n:b1 n:c1")
 	d.offer("n:c2") // no credit for having been away, no debt either: the last turn
@@ -117,7 +117,7 @@ func TestTenantsTakeEqualTurns(t *testing.T) {
 }
 
 func TestAQuietTenantIsNotShutOutByALoudOne(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 10})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 10})
 	d.offer(repeat("n:loud%d", 50)...)
 	d.expect(d.offer("n:quiet1", "n:quiet2"), "+n:quiet1 !n:loud9 +n:quiet2 !n:loud8")
 	d.expect(d.serve(4), "n:loud0 n:quiet1 n:loud1 n:quiet2")
@@ -125,28 +125,28 @@ func TestAQuietTenantIsNotShutOutByALoudOne(t *testing.T) {
 
 func TestEvictionTakesWhoeverWouldBeServedLast(t *testing.T) {
 	t.Run("the lowest class first, its largest tenant, its last", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 5, Share: [priority.Count]float64{1, 1, 1, 1}})
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5, Share: [priority.Count]float64{1, 1, 1, 1}})
 		d.offer("n:a", "b:x1", "b:y1", "b:y2", "h:a")
 		d.expect(d.offer("c:a", "h:b", "n:c"), "+c:a !b:y2 +h:b !b:y1 +n:c !b:x1")
 		d.expect(d.offer("b:z", "c:b"), "-b:z +c:b !n:c")
 	})
 	t.Run("nobody of a higher class", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 2})
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2})
 		d.offer("h:a1", "h:a2")
 		d.expect(d.offer("n:b"), "-n:b")
 	})
 	t.Run("two tenants never churn", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 5})
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5})
 		d.offer("n:a1", "n:a2", "n:a3", "n:b1", "n:b2")
 		d.expect(d.offer("n:b3", "n:a4", "n:b3", "n:a4"), "-n:b3 -n:a4 -n:b3 -n:a4")
 	})
 	t.Run("one more than two apart is enough", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 5})
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5})
 		d.offer("n:a1", "n:a2", "n:a3", "n:a4", "n:b1")
 		d.expect(d.offer("n:b2", "n:b3"), "+n:b2 !n:a4 -n:b3")
 	})
 	t.Run("newest first: the oldest of the newcomer's tenant", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 2, MaxWait: 100 * time.Millisecond})
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: 100 * time.Millisecond})
 		d.offer("n:a1", "n:a2")
 		d.expect(d.offer("n:a3"), "-n:a3")
 		d.now = d.now.Add(50 * time.Millisecond)
@@ -156,7 +156,7 @@ func TestEvictionTakesWhoeverWouldBeServedLast(t *testing.T) {
 }
 
 func TestSharesBindOnlyWhileAHigherClassWaits(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 20})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 20})
 	d.offer(repeat("b:a%d", 9)...)
 	d.expect(d.offer("c:x", "b:a9"), "+c:x +b:a9")
 	d.expect(d.offer("b:a10"), "-b:a10")           // half of twenty
@@ -167,7 +167,7 @@ func TestSharesBindOnlyWhileAHigherClassWaits(t *testing.T) {
 }
 
 func TestBytesBoundWhoWaits(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 100, Bytes: 1000})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 100, MaxWaitingBytes: 1000})
 	d.offer(repeat("b:a%d", 5)...)
 	d.offer(repeat("n:a%d", 5)...) // 1000 in all
 	d.expect(d.offer("n:a9"), "+n:a9")
@@ -194,7 +194,7 @@ func TestBytesBoundWhoWaits(t *testing.T) {
 }
 
 func TestBytesThatCannotBeFreedEvictNobody(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 100, Bytes: 1000})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 100, MaxWaitingBytes: 1000})
 	d.offer(repeat("h:a%d", 10)...)
 	d.expect(d.offer("n:a", "h:a10"), "-n:a -h:a10")
 	d.left("")

@@ -20,7 +20,7 @@ func (q *Queue[T]) admit(at time.Duration, t Ticket, drops []drop[T]) ([]drop[T]
 	case q.over:
 		return drops, shed.Draining
 	case !t.Deadline.IsZero() && t.Deadline.Sub(q.epoch) <= at:
-		return drops, shed.Hopeless
+		return drops, shed.DeadlineUnmeetable
 	case q.line.n < q.config.Bound:
 		return drops, nil
 	}

@@ -26,7 +26,7 @@ func (d *desk) steady(level priority.Level, service time.Duration, n int) {
 }
 
 func TestThePredictedWaitCountsFairly(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), Bound: 1000, MaxWait: 100 * time.Millisecond})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 1000, MaxWait: 100 * time.Millisecond})
 	d.steady(priority.Normal, 10*time.Millisecond, 200) // one slot every 10 ms: ten waits fit
 	d.offer(repeat("n:loud%d", 40)...)
 	if n := d.core.Stats(d.now).Waiting[priority.Normal.Index()]; n != 10 {
@@ -39,7 +39,7 @@ func TestThePredictedWaitCountsFairly(t *testing.T) {
 // As long as the service takes 90 ms and the deadline is 150 ms, nobody gets a slot
 // with less than 90 ms left, however the waits fall.
 func TestNobodyIsAdmittedWithLessThanTheMedianServiceTimeLeft(t *testing.T) {
-	d := newDesk(t, queue.Config{Limit: shed.Fixed(2), Bound: 1000})
+	d := newDesk(t, queue.Config{Limit: shed.Fixed(2), MaxWaiting: 1000})
 	d.core.Release(d.now, d.held[1], shed.Ignored) // one stays free: how fast a queue drains is not known
 	d.steady(priority.Normal, 90*time.Millisecond, 20)
 	d.core.Offer(d.now, new(queue.Waiter))
@@ -57,7 +57,7 @@ func TestNobodyIsAdmittedWithLessThanTheMedianServiceTimeLeft(t *testing.T) {
 			d.held[0] = w.Grant
 		}
 		for w := d.core.Expire(d.now); w != nil; w = d.core.Expire(d.now) {
-			if w.Reason != shed.Hopeless || w.Deadline.Sub(d.now) < 83*time.Millisecond {
+			if w.Reason != shed.DeadlineUnmeetable || w.Deadline.Sub(d.now) < 83*time.Millisecond {
 				t.Fatalf("left with %v, %v before its deadline", w.Reason, w.Deadline.Sub(d.now))
 			}
 		}

@@ -51,10 +51,10 @@ func ExampleSlots_RetryAfter() {
 
 func ExampleSlots_Update() {
 	slots, _ := queue.NewSlots(queue.Config{Limit: shed.Fixed(8)})
-	fmt.Println(slots.Update(queue.Config{Limit: shed.Fixed(16), Bound: -1}))
+	fmt.Println(slots.Update(queue.Config{Limit: shed.Fixed(16), MaxWaiting: -1}))
 	fmt.Println(slots.Update(queue.Config{Limit: shed.Fixed(16)}), slots.Stats().Limit)
 	// Output:
-	// queue: Bound = -1: must not be negative
+	// queue: MaxWaiting = -1: must not be negative
 	// <nil> 16
 }
 

@@ -184,7 +184,7 @@ func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *
 	for i := range l.classes {
 		due := &l.classes[i].due
 		if due.len() > 0 && due.items[0].due-needs[i] <= at {
-			due.items[0].Reason = shed.Hopeless
+			due.items[0].Reason = shed.DeadlineUnmeetable
 			return due.items[0]
 		}
 	}
@@ -192,7 +192,7 @@ func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *
 		w := l.leaves.items[0]
 		w.Reason = shed.WaitedTooLong
 		if w.due <= at {
-			w.Reason = shed.Hopeless
+			w.Reason = shed.DeadlineUnmeetable
 		}
 		return w
 	}

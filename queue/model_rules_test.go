@@ -19,7 +19,7 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 		}
 	}
 	if left != shed.Forever && left-need <= 0 {
-		return shed.Out, shed.Hopeless, nil
+		return shed.Out, shed.DeadlineUnmeetable, nil
 	}
 	others := len(m.grants)-m.critical < max(limit-modelReserve, 1) && len(m.grants) < limit
 	if m.slotFor(w.Level, others, limit) {
@@ -35,10 +35,10 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 	if rate, ok := meter.Rate(m.now, silence); ok {
 		wait := time.Duration(float64(m.ahead(w)+1) / rate * float64(time.Second))
 		if left != shed.Forever && wait > left-need {
-			return shed.Out, shed.Hopeless, nil
+			return shed.Out, shed.DeadlineUnmeetable, nil
 		}
 		if wait > stay {
-			return shed.Out, shed.QueueFull, nil
+			return shed.Out, shed.PredictedWait, nil
 		}
 	}
 	return m.place(w)
@@ -85,7 +85,7 @@ func (m *model) place(w *Waiter) (shed.Verdict, shed.Reason, []*Waiter) {
 		}
 		gone = append(gone, v)
 	}
-	if m.core.config.Bytes > 0 && !m.core.fits(m.core.at(m.now), w, first(gone)) {
+	if m.core.config.MaxWaitingBytes > 0 && !m.core.fits(m.core.at(m.now), w, first(gone)) {
 		return shed.Out, shed.QueueBytes, nil
 	}
 	return shed.Waits, shed.Admitted, gone
@@ -185,7 +185,7 @@ func (m *model) sweep() (gone []*Waiter) {
 		tight := !w.Deadline.IsZero() && !w.probe && w.Deadline.Sub(m.now) <= m.core.meter.Needs(m.now, w.Level, m.core.table.n+1)
 		switch {
 		case late, tight:
-			m.leaving[w] = shed.Hopeless
+			m.leaving[w] = shed.DeadlineUnmeetable
 		case m.now.Sub(m.joined[w]) >= stay:
 			m.leaving[w] = shed.WaitedTooLong
 		default:

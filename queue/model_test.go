@@ -56,7 +56,7 @@ const (
 
 func newModel(t *testing.T, script []byte, bytes int64) *model {
 	law := &scripted{limit: 4, told: 4}
-	core, err := NewCore(Config{Limit: law, Bound: modelBound, Bytes: bytes, Reserve: modelReserve, MaxWait: modelStay})
+	core, err := NewCore(Config{Limit: law, MaxWaiting: modelBound, MaxWaitingBytes: bytes, CriticalReserve: modelReserve, MaxWait: modelStay})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func (m *model) check() {
 	for _, n := range s.WaitingBytes {
 		said += n
 	}
-	if bytes != said || m.core.config.Bytes > 0 && bytes > m.core.config.Bytes {
+	if bytes != said || m.core.config.MaxWaitingBytes > 0 && bytes > m.core.config.MaxWaitingBytes {
 		m.t.Fatalf("%d bytes waiting, stats say %d", bytes, said)
 	}
 	var waits uint64
@@ -197,7 +197,7 @@ func (m *model) offer() {
 	if got != v || w.Reason != reason {
 		m.t.Fatalf("%+v: %v %v, the model says %v %v", w.Ticket, got, w.Reason, v, reason)
 	}
-	if (evictee == nil) != (len(gone) == 0) || evictee != nil && evictee != gone[0] && m.core.config.Bytes == 0 {
+	if (evictee == nil) != (len(gone) == 0) || evictee != nil && evictee != gone[0] && m.core.config.MaxWaitingBytes == 0 {
 		m.t.Fatalf("evicted %+v, the model says %+v", evictee, gone)
 	}
 	if evictee != nil {

@@ -32,7 +32,7 @@ type end struct {
 // a bare Core in a loop over events. Every job must end the same way at the same
 // instant.
 func TestSlotsFollowTheirCore(t *testing.T) {
-	config := queue.Config{Limit: shed.Fixed(3), Bound: 10, Reserve: 1, MaxWait: 80 * time.Millisecond}
+	config := queue.Config{Limit: shed.Fixed(3), MaxWaiting: 10, CriticalReserve: 1, MaxWait: 80 * time.Millisecond}
 	for seed := range uint64(20) {
 		jobs := workload(seed, 300)
 		want := playCore(t, config, jobs)
@@ -167,7 +167,7 @@ func playCore(t *testing.T, config queue.Config, jobs []job) []end {
 // Any mix of callers, ends and interruptions leaves nothing behind.
 func TestNothingIsLostUnderContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(t, queue.Config{Limit: shed.Fixed(4), Bound: 20, MaxWait: 20 * time.Millisecond})
+		s := newSlots(t, queue.Config{Limit: shed.Fixed(4), MaxWaiting: 20, MaxWait: 20 * time.Millisecond})
 		reasons := make([]shed.Reason, 3000)
 		var all sync.WaitGroup
 		for i := range reasons {

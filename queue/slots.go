@@ -271,7 +271,7 @@ func (s *Slots) keep(w *Waiter) {
 // ended says why somebody whose context ended gets no slot.
 func ended(err error) shed.Reason {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return shed.Hopeless
+		return shed.DeadlineUnmeetable
 	}
 	return shed.ClientGone
 }

@@ -182,8 +182,8 @@ func TestAWaitEndsWithTheFirstOfDeadlineStayAndClient(t *testing.T) {
 		"the queue's stay":              {want: shed.WaitedTooLong, after: queue.DefaultMaxWait},
 		"the ticket's own stay":         {ticket: queue.Ticket{MaxWait: 30 * time.Millisecond}, want: shed.WaitedTooLong, after: 30 * time.Millisecond},
 		"never longer than the queue's": {ticket: queue.Ticket{MaxWait: time.Hour}, want: shed.WaitedTooLong, after: queue.DefaultMaxWait},
-		"the deadline":                  {useless: 70 * time.Millisecond, want: shed.Hopeless, after: 70 * time.Millisecond},
-		"the context's deadline":        {ctx: 60 * time.Millisecond, want: shed.Hopeless, after: 60 * time.Millisecond},
+		"the deadline":                  {useless: 70 * time.Millisecond, want: shed.DeadlineUnmeetable, after: 70 * time.Millisecond},
+		"the context's deadline":        {ctx: 60 * time.Millisecond, want: shed.DeadlineUnmeetable, after: 60 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestAWaitEndsWithTheFirstOfDeadlineStayAndClient(t *testing.T) {
 func TestExpiredWorkGetsNoFreeSlot(t *testing.T) {
 	s := newSlots(t, queue.Config{Limit: shed.Fixed(1)})
 	now := time.Now()
-	if _, err := s.TryAcquire(now, queue.Ticket{Deadline: now}); !errors.Is(err, shed.Hopeless) {
+	if _, err := s.TryAcquire(now, queue.Ticket{Deadline: now}); !errors.Is(err, shed.DeadlineUnmeetable) {
 		t.Errorf("expired: %v", err)
 	}
 	gone, leave := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ func TestALoweredLimitDrainsAndALoweredBoundKeepsItsWaiters(t *testing.T) {
 		waiting := acquire(t.Context(), s, queue.Ticket{})
 		other := acquire(t.Context(), s, queue.Ticket{})
 		synctest.Wait()
-		if err := s.Update(queue.Config{Limit: shed.Fixed(1), Bound: 1}); err != nil {
+		if err := s.Update(queue.Config{Limit: shed.Fixed(1), MaxWaiting: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if st := s.Stats(); st.InFlight != 3 || st.Limit != 1 || st.Bound != 1 {
@@ -58,7 +58,7 @@ func TestALoweredLimitDrainsAndALoweredBoundKeepsItsWaiters(t *testing.T) {
 
 func TestABadUpdateChangesNothing(t *testing.T) {
 	s := newSlots(t, queue.Config{Limit: shed.Fixed(3)})
-	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {Bound: -1}, {Bytes: -1}, {Reserve: -1}, {Limit: shed.Fixed(2), Reserve: 2}, {Limit: shed.Throughput{Max: 10}, Reserve: 10}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
+	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {MaxWaiting: -1}, {MaxWaitingBytes: -1}, {CriticalReserve: -1}, {Limit: shed.Fixed(2), CriticalReserve: 2}, {Limit: shed.Throughput{Max: 10}, CriticalReserve: 10}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
 		if err := s.Update(bad); err == nil {
 			t.Errorf("%+v was adopted", bad)
 		}

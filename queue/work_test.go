@@ -114,7 +114,7 @@ func TestExpiredWorkIsNeverDelivered(t *testing.T) {
 	q.Push(now, "stale", queue.Ticket{})
 	q.Push(now, "short", queue.Ticket{MaxWait: time.Millisecond})
 	q.Push(now, "late", queue.Ticket{Deadline: now.Add(time.Millisecond)})
-	if err := q.Push(now, "dead", queue.Ticket{Deadline: now}); !errors.Is(err, shed.Hopeless) {
+	if err := q.Push(now, "dead", queue.Ticket{Deadline: now}); !errors.Is(err, shed.DeadlineUnmeetable) {
 		t.Errorf("dead work: %v", err)
 	}
 	if err := q.Push(now, "now", queue.Ticket{MaxWait: queue.NoWait}); !errors.Is(err, shed.Capacity) {
@@ -124,7 +124,7 @@ func TestExpiredWorkIsNeverDelivered(t *testing.T) {
 	if got := popAll(q, now.Add(time.Second)); got != "fresh" {
 		t.Errorf("delivered %s", got)
 	}
-	want := map[string]shed.Reason{"stale": shed.WaitedTooLong, "short": shed.WaitedTooLong, "late": shed.Hopeless}
+	want := map[string]shed.Reason{"stale": shed.WaitedTooLong, "short": shed.WaitedTooLong, "late": shed.DeadlineUnmeetable}
 	if fmt.Sprint(drops) != fmt.Sprint(want) {
 		t.Errorf("dropped %v, want %v", drops, want)
 	}

@@ -58,7 +58,7 @@ func (v Verdict) String() string {
 func (d Door) Decide(a Arrival) (Verdict, Reason) {
 	switch {
 	case !d.InTime(a.Remaining):
-		return Out, Hopeless
+		return Out, DeadlineUnmeetable
 	case a.Slot:
 		return In, Admitted
 	case a.MaxWait <= 0:
@@ -67,9 +67,9 @@ func (d Door) Decide(a Arrival) (Verdict, Reason) {
 	wait := d.wait(a.Ahead)
 	switch {
 	case a.Remaining != Forever && wait > a.Remaining-d.Service:
-		return Out, Hopeless
+		return Out, DeadlineUnmeetable
 	case wait > a.MaxWait:
-		return Out, QueueFull
+		return Out, PredictedWait
 	case a.Depth >= a.Bound && !a.Outranks:
 		return Out, QueueFull
 	}

@@ -23,9 +23,9 @@ func ExampleDoor() {
 	newcomer.Remaining = 50 * time.Millisecond // 40 to wait, 20 to be served
 	fmt.Println(door.Decide(newcomer))
 	// Output:
-	// out headgate: queue-full
+	// out headgate: predicted-wait
 	// waits headgate: admitted
-	// out headgate: hopeless
+	// out headgate: deadline-unmeetable
 }
 
 func ExampleMeter() {

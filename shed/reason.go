@@ -11,33 +11,34 @@ type Reason uint8
 // The ways a visit ends. Which of them is a 429 and which a 503 is the HTTP
 // layer's business.
 const (
-	Admitted      Reason = iota // got a slot
-	Exempt                      // declared outside the gate: no token, no slot
-	Unidentified                // the identify step refused the caller
-	RateLimited                 // the caller sends more than it may; it may come back
-	Never                       // no waiting makes this request admissible (cost above burst, rate zero)
-	StoreClosed                 // the shared limit's store is away and its policy is closed
-	RouteCap                    // the route's own cap on in-flight work
-	TenantCap                   // the tenant's share of in-flight work
-	StreamCap                   // the route's cap on open streams
-	Capacity                    // all slots taken and this request does not wait
-	QueueFull                   // the queue is at its bound for this level
-	QueueBytes                  // the queue is at its bound of announced body bytes
-	WaitedTooLong               // the longest stay in the queue ended
-	Hopeless                    // the deadline could not be met
-	Evicted                     // gave up its place in a full queue for somebody ranked higher
-	Pressure                    // a secondary signal (memory, scheduler, pool) sheds this level
-	ClientGone                  // the client left before an answer
-	Draining                    // the process is shutting down
+	Admitted           Reason = iota // got a slot
+	Exempt                           // declared outside the gate: no token, no slot
+	Unidentified                     // the identify step refused the caller
+	RateLimited                      // the caller sends more than it may; it may come back
+	NotAdmissible                    // no waiting makes this request admissible (cost above burst, rate zero)
+	LimiterUnavailable               // the shared limit's store is away and its policy is closed
+	RouteCap                         // the route's own cap on in-flight work
+	CallerCap                        // the caller's share of in-flight work
+	StreamCap                        // the route's cap on open streams
+	Capacity                         // all slots taken and this request does not wait
+	QueueFull                        // the queue is at its bound for this level
+	QueueBytes                       // the queue is at its bound of announced body bytes
+	PredictedWait                    // the wait that was predicted is longer than the longest stay
+	WaitedTooLong                    // the longest stay in the queue ended
+	DeadlineUnmeetable               // the deadline could not be met
+	Evicted                          // gave up its place in a full queue for somebody ranked higher
+	Pressure                         // a secondary signal (memory, scheduler, pool) sheds this level
+	ClientGone                       // the client left before an answer
+	Draining                         // the process is shutting down
 )
 
 // ReasonCount is the number of reasons, for arrays indexed by Reason.
 const ReasonCount = int(Draining) + 1
 
 var reasonNames = [ReasonCount]string{
-	"admitted", "exempt", "unidentified", "rate-limited", "never", "store-closed",
-	"route-cap", "tenant-cap", "stream-cap", "capacity", "queue-full", "queue-bytes",
-	"waited-too-long", "hopeless", "evicted", "pressure", "client-gone", "draining",
+	"admitted", "exempt", "unidentified", "rate-limited", "not-admissible", "limiter-unavailable",
+	"route-cap", "caller-cap", "stream-cap", "capacity", "queue-full", "queue-bytes",
+	"predicted-wait", "waited-too-long", "deadline-unmeetable", "evicted", "pressure", "client-gone", "draining",
 }
 
 // String returns the reason's name in metrics, logs and the Headgate-Reason header.

@@ -37,7 +37,7 @@ type Key struct {
 	AtMost  *Level `yaml:"at_most"`
 }
 
-// identify builds Options.Tenant; nil: the client's address.
+// identify builds Options.Identify; nil: the client's address.
 func identify(at place, list []Caller, addresses *admission.Addresses) admission.Identify {
 	ids := each(at, list, addresses)
 	if len(ids) == 0 {

@@ -39,7 +39,7 @@ gate:
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.Header.Set(c.header, c.value)
-			if got, err := opts.Tenant(r); err != nil || got != c.want {
+			if got, err := opts.Identify(r); err != nil || got != c.want {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
 			}
 		})

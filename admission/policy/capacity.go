@@ -10,23 +10,23 @@ import (
 
 // Pool is [admission.Pool].
 type Pool struct {
-	Limit   Law   `yaml:"limit"`
-	MaxWait Wait  `yaml:"max_wait"`
-	Bound   Int   `yaml:"bound"`
-	Bytes   Bytes `yaml:"bytes"`
-	Reserve Int   `yaml:"reserve"`
+	Limit           Law   `yaml:"limit"`
+	MaxWait         Wait  `yaml:"max_wait"`
+	MaxWaiting      Int   `yaml:"max_waiting"`
+	MaxWaitingBytes Bytes `yaml:"max_waiting_bytes"`
+	CriticalReserve Int   `yaml:"critical_reserve"`
 }
 
 func (p Pool) options(at place) admission.Pool {
 	pool := admission.Pool{
 		Limit: p.Limit.options(at.in("limit")), MaxWait: time.Duration(p.MaxWait),
-		Bound: int(p.Bound), Bytes: int64(p.Bytes), Reserve: int(p.Reserve),
+		MaxWaiting: int(p.MaxWaiting), MaxWaitingBytes: int64(p.MaxWaitingBytes), CriticalReserve: int(p.CriticalReserve),
 	}
 	if pool.Limit == nil {
 		return pool // said already
 	}
 	_, err := queue.NewSlots(queue.Config{
-		Limit: pool.Limit, MaxWait: pool.MaxWait, Bound: pool.Bound, Bytes: pool.Bytes, Reserve: pool.Reserve,
+		Limit: pool.Limit, MaxWait: pool.MaxWait, MaxWaiting: pool.MaxWaiting, MaxWaitingBytes: pool.MaxWaitingBytes, CriticalReserve: pool.CriticalReserve,
 	})
 	at.wrong(err)
 	return pool

@@ -32,7 +32,7 @@ func (g *Gate) options(at place, ls limits) admission.Options {
 	clientIP, addresses := g.ClientIP.options(at.in("client_ip"))
 	opts := admission.Options{
 		Name:        g.Name,
-		Tenant:      identify(at.in("callers"), g.Callers, addresses),
+		Identify:    identify(at.in("callers"), g.Callers, addresses),
 		ClientIP:    clientIP,
 		Pressure:    g.Pressure.options(at.in("pressure")),
 		Deadline:    g.Deadline.options(at.in("deadline")),
@@ -43,8 +43,8 @@ func (g *Gate) options(at place, ls limits) admission.Options {
 	}
 	g.Limits.fill(at.in("limits"), ls, &opts)
 	main := g.Capacity.options(at.in("capacity"))
-	opts.Limit, opts.MaxWait, opts.Bound, opts.Bytes, opts.Reserve =
-		main.Limit, main.MaxWait, main.Bound, main.Bytes, main.Reserve
+	opts.Limit, opts.MaxWait, opts.MaxWaiting, opts.MaxWaitingBytes, opts.CriticalReserve =
+		main.Limit, main.MaxWait, main.MaxWaiting, main.MaxWaitingBytes, main.CriticalReserve
 	for name, pool := range g.Pools {
 		if opts.Pools == nil {
 			opts.Pools = make(map[string]admission.Pool, len(g.Pools))
@@ -126,7 +126,7 @@ func (g *Gate) routes(at place, ls limits) map[string]admission.Rule {
 				here.in("pool").wrongf("%q is not in gate.pools", route.Pool)
 			}
 		}
-		rules[pattern] = admission.As(priority.Level(route.Level), route.options(here, ls)...)
+		rules[pattern] = admission.AtLevel(priority.Level(route.Level), route.options(here, ls)...)
 	}
 	return rules
 }
@@ -163,7 +163,7 @@ func (r Route) options(at place, ls limits) (opts []admission.RouteOption) {
 		opts = append(opts, admission.Timeout(time.Duration(r.Timeout)))
 	}
 	if r.Pool != "" {
-		opts = append(opts, admission.In(r.Pool))
+		opts = append(opts, admission.InPool(r.Pool))
 	}
 	if l := r.Rate.limiter(at.in("rate"), ls); l != nil {
 		opts = append(opts, admission.Rate(l))

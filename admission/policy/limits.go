@@ -12,13 +12,13 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/window"
 )
 
-// Limits are the rate limits of [admission.Options] and its TenantCap.
+// Limits are the rate limits of [admission.Options] and its CallerCap.
 type Limits struct {
 	Rate      *Limit `yaml:"rate"`
 	Anonymous *Limit `yaml:"anonymous"`
 	Address   *Limit `yaml:"address"`
 	Quota     *Limit `yaml:"quota"`
-	TenantCap Int    `yaml:"tenant_cap"`
+	CallerCap Int    `yaml:"caller_cap"`
 }
 
 func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
@@ -32,10 +32,10 @@ func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
 	} {
 		*one.into = one.limit.limiter(at.in(one.field), ls)
 	}
-	if l.TenantCap < 0 {
-		at.in("tenant_cap").wrongf("must not be negative")
+	if l.CallerCap < 0 {
+		at.in("caller_cap").wrongf("must not be negative")
 	}
-	opts.TenantCap = int(l.TenantCap)
+	opts.CallerCap = int(l.CallerCap)
 }
 
 // Limit is one rate limit. With Rate and Burst it is a token bucket for each key;

@@ -121,9 +121,9 @@ func deadline(o *admission.Options) {
 // has no queue, or a refusal would take as long as its wait.
 func newGate(t terms, with ...option) (*admission.Gate, *instance, error) {
 	o := admission.Options{
-		Tenant: admission.APIKey(keyHeader, known),
-		Rate:   ratelimit.PerKey(rate.Limit(t.perSecond), t.burst),
-		Limit:  throughput(t), MaxWait: 250 * time.Millisecond,
+		Identify: admission.APIKey(keyHeader, known),
+		Rate:     ratelimit.PerKey(rate.Limit(t.perSecond), t.burst),
+		Limit:    throughput(t), MaxWait: 250 * time.Millisecond,
 	}
 	if t.full {
 		o.MaxWait = admission.NoWait

@@ -29,7 +29,7 @@ func (r *run) measureQueues() (rows []QueueRow, err error) {
 	for _, n := range r.queues {
 		fmt.Fprintf(r.log, "queue, %d waiting\n", n)
 		row := QueueRow{Waiting: n}
-		s, err := queue.NewSlots(queue.Config{Limit: shed.Fixed(1), Bound: 2 * n, MaxWait: time.Hour})
+		s, err := queue.NewSlots(queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2 * n, MaxWait: time.Hour})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ type crowdOf struct {
 
 func newCrowd(n int) (*crowdOf, error) {
 	core, err := queue.NewCore(queue.Config{
-		Limit: shed.Fixed(1), Bound: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1},
+		Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1},
 	})
 	if err != nil {
 		return nil, err

@@ -4,22 +4,23 @@ export const LEVELS = ["batch", "normal", "high", "critical"];
 
 // OWN are the refusals that callers bring upon themselves; the rest is overload.
 // LIMITS are those of them that a limit of the caller's own made.
-export const LIMITS = ["rate-limited", "never", "tenant-cap"];
+export const LIMITS = ["rate-limited", "not-admissible", "caller-cap"];
 export const OWN = new Set([...LIMITS, "unidentified", "client-gone"]);
 
 export const REASONS = {
   "unidentified": "The identify step turned the caller away.",
   "rate-limited": "The caller is over its own rate.",
-  "never": "No waiting helps: it costs more than the burst, or the rate is zero.",
-  "store-closed": "The shared limit lost its store, and its policy is to refuse.",
+  "not-admissible": "No waiting helps: it costs more than the burst, or the rate is zero.",
+  "limiter-unavailable": "The shared limit lost its store, and its policy is to refuse.",
   "route-cap": "The route has as much in flight as it may.",
-  "tenant-cap": "The caller has as much in flight as it may.",
+  "caller-cap": "The caller has as much in flight as it may.",
   "stream-cap": "The route has as many streams open as it may.",
   "capacity": "All slots were taken, and this request does not wait.",
   "queue-full": "The queue was at its bound for this level.",
+  "predicted-wait": "The wait would have been longer than the longest stay.",
   "queue-bytes": "The bodies that wait are at their bound.",
   "waited-too-long": "It stood in the queue as long as it may.",
-  "hopeless": "It could not have been answered before its deadline.",
+  "deadline-unmeetable": "It could not have been answered before its deadline.",
   "evicted": "It gave up its place to somebody ranked higher.",
   "pressure": "Memory, the scheduler or a pool is under pressure.",
   "client-gone": "The client left before its turn.",

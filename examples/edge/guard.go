@@ -30,7 +30,7 @@ type guard struct {
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, stream: r.ProtoMajor >= 2}
 	p.deadline, p.bounded = r.Context().Deadline()
-	visitor, _ := admission.From(r.Context())
+	visitor, _ := admission.FromContext(r.Context())
 	p.armed = time.Now().Add(-visitor.Waited) // by the server, when the request had come
 	if g.maxBody > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)

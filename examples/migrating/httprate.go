@@ -49,8 +49,8 @@ func quotaBefore(counter httprate.LimitCounter, byUser httprate.KeyFunc) func(ht
 func quotaAfter(counter httprate.LimitCounter, byUser httprate.KeyFunc) *admission.Gate {
 	// quota-after: begin
 	gate := admission.MustNew(admission.Options{
-		Tenant: admission.Key(byUser), // any httprate.KeyFunc
-		Quota:  window.PerKey(10_000, 24*time.Hour, window.Counter(counter)),
+		Identify: admission.Key(byUser), // any httprate.KeyFunc
+		Quota:    window.PerKey(10_000, 24*time.Hour, window.Counter(counter)),
 	})
 	// quota-after: end
 	return gate

@@ -25,9 +25,9 @@ func throttleBefore(checkout, export http.HandlerFunc) http.Handler {
 func throttleSame(checkout, export http.HandlerFunc) http.Handler {
 	// throttle-same: begin
 	gate := admission.MustNew(admission.Options{
-		Limit:   shed.Fixed(64),
-		Bound:   1024,
-		MaxWait: 10 * time.Second,
+		Limit:      shed.Fixed(64),
+		MaxWaiting: 1024,
+		MaxWait:    10 * time.Second,
 	})
 	r := chi.NewRouter()
 	r.With(gate.At(priority.Normal)).Post("/checkout", checkout)

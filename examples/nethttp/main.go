@@ -27,7 +27,7 @@ func main() {
 	db := demo.NewDatabase(8, 100*time.Millisecond)
 
 	gate := admission.MustNew(admission.Options{
-		Tenant:   admission.APIKey("X-API-Key", lookup),
+		Identify: admission.APIKey("X-API-Key", lookup),
 		Rate:     ratelimit.PerKey(50, 100),
 		Limit:    shed.Throughput{Max: 512},
 		MaxWait:  250 * time.Millisecond,

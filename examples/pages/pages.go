@@ -44,7 +44,7 @@ func behindProxies() map[string]admission.ClientIP {
 func byGateway() *admission.Gate {
 	// gateway: begin
 	gate := admission.MustNew(admission.Options{
-		Tenant:    admission.Header("X-User-ID"),                       // the gateway sets it, and removes what clients send
+		Identify:  admission.Header("X-User-ID"),                       // the gateway sets it, and removes what clients send
 		ClientIP:  admission.ClientIP{Trusted: []string{"10.0.0.0/8"}}, // for callers without one
 		Rate:      ratelimit.PerKey(50, 100),
 		Anonymous: ratelimit.PerKey(5, 20),
@@ -135,9 +135,9 @@ func routes(gate *admission.Gate, search, export, render http.Handler) *http.Ser
 	// routes: begin
 	mux := http.NewServeMux()
 	mux.Handle("GET /search", gate.At(priority.Normal)(search))
-	mux.Handle("GET /export", gate.At(priority.Batch, admission.Cost(5))(export))                                      // five tokens, one slot
-	mux.Handle("POST /render", gate.At(priority.Normal, admission.In("farm"), admission.Timeout(time.Minute))(render)) // another resource, another pool
-	mux.Handle("GET /report", gate.At(priority.Batch, admission.Cap(4))(export))                                       // never more than four at once
+	mux.Handle("GET /export", gate.At(priority.Batch, admission.Cost(5))(export))                                          // five tokens, one slot
+	mux.Handle("POST /render", gate.At(priority.Normal, admission.InPool("farm"), admission.Timeout(time.Minute))(render)) // another resource, another pool
+	mux.Handle("GET /report", gate.At(priority.Batch, admission.Cap(4))(export))                                           // never more than four at once
 	// routes: end
 	return mux
 }

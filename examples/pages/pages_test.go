@@ -94,7 +94,7 @@ func TestDeadlineAndLevelArePassedOn(t *testing.T) {
 }
 
 func TestARefusalIsRelayedOnce(t *testing.T) {
-	full := httptest.NewServer(admissiontest.Refuse(shed.Hopeless).Handler(ok))
+	full := httptest.NewServer(admissiontest.Refuse(shed.DeadlineUnmeetable).Handler(ok))
 	defer full.Close()
 	front := httptest.NewRecorder()
 	relaying(shortest(), full.URL)(front, httptest.NewRequest("GET", "/", nil))

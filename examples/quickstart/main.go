@@ -35,7 +35,7 @@ func main() {
 
 	// quickstart: begin
 	gate := admission.MustNew(admission.Options{
-		Tenant:   admission.APIKey("X-API-Key", lookup),               // who is asking; unknown keys count against their address
+		Identify: admission.APIKey("X-API-Key", lookup),               // who is asking; unknown keys count against their address
 		Rate:     ratelimit.PerKey(50, 100),                           // each: 50 req/s, bursts of 100
 		Limit:    shed.Throughput{Max: 512},                           // slots in all, learned from the work
 		MaxWait:  250 * time.Millisecond,                              // longest stay in the fair queue

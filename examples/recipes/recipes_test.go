@@ -161,7 +161,7 @@ func TestConnectClientsUnderstandARefusalAndSendTheirDeadline(t *testing.T) {
 	if err != nil || resp.Msg.GetValue() != "hello Ann" || left <= 0 || left > 2*time.Second {
 		t.Errorf("%v, %v, with %v left", resp, err, left)
 	}
-	if _, err := Connect(admission.Options{TenantCap: -1}, greet); err == nil {
+	if _, err := Connect(admission.Options{CallerCap: -1}, greet); err == nil {
 		t.Error("a bad option passed")
 	}
 

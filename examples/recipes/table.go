@@ -11,9 +11,9 @@ import (
 func Table(opts admission.Options, router http.Handler) (http.Handler, error) {
 	// table: begin
 	opts.Routes = map[string]admission.Rule{
-		"POST /checkout": admission.As(priority.Critical),
-		"GET /export":    admission.As(priority.Batch, admission.Cost(5)),
-		"GET /healthz":   admission.As(priority.Normal, admission.Exempt()),
+		"POST /checkout": admission.AtLevel(priority.Critical),
+		"GET /export":    admission.AtLevel(priority.Batch, admission.Cost(5)),
+		"GET /healthz":   admission.AtLevel(priority.Normal, admission.Exempt()),
 	}
 	gate, err := admission.New(opts)
 	if err != nil {

@@ -44,8 +44,8 @@ type settings struct {
 // options is the whole price list.
 func options(s settings) admission.Options {
 	return admission.Options{
-		Tenant:  admission.APIKey("X-API-Key", lookup),
-		Address: ratelimit.PerKey(20, 40, ratelimit.Name("address")), // before the look-up: made-up keys buy none
+		Identify: admission.APIKey("X-API-Key", lookup),
+		Address:  ratelimit.PerKey(20, 40, ratelimit.Name("address")), // before the look-up: made-up keys buy none
 		Rate: ratelimit.All(
 			ratelimit.Tiers(
 				ratelimit.Plan{Rate: rate.Every(12 * time.Second), Burst: 5}, // nobody we know: 5 a minute by address
@@ -61,10 +61,10 @@ func options(s settings) admission.Options {
 			"trial": 6, "pro": 100_000, "internal": window.Unlimited,
 		})),
 		Routes: map[string]admission.Rule{
-			"GET /report": admission.As(priority.Batch, admission.Cost(5)),
-			"GET /export": admission.As(priority.Batch, admission.Cost(10),
+			"GET /report": admission.AtLevel(priority.Batch, admission.Cost(5)),
+			"GET /export": admission.AtLevel(priority.Batch, admission.Cost(10),
 				admission.Rate(ratelimit.Global(rate.Every(30*time.Second), 20, ratelimit.Name("exports")))),
-			"GET /healthz": admission.As(priority.Normal, admission.Exempt()),
+			"GET /healthz": admission.AtLevel(priority.Normal, admission.Exempt()),
 		},
 		Limit:   shed.Fixed(8),
 		MaxWait: admission.NoWait,
@@ -94,7 +94,7 @@ func api() http.Handler {
 
 // me tells callers who they are.
 func me(w http.ResponseWriter, r *http.Request) {
-	v, _ := admission.From(r.Context())
+	v, _ := admission.FromContext(r.Context())
 	fmt.Fprintf(w, "%s, plan %q, level %v\n", v.Caller.Key, v.Caller.Plan, v.Level)
 }
 

@@ -53,7 +53,7 @@ func newVisits(to Instruments, gate, pool string) *visits {
 
 // told reports whether somebody is there to hear of a Retry-After.
 func told(r shed.Reason) bool {
-	return r != shed.Unidentified && r != shed.Never && r != shed.ClientGone
+	return r != shed.Unidentified && r != shed.NotAdmissible && r != shed.ClientGone
 }
 
 func (v *visits) count(e *admission.Event) {

@@ -115,8 +115,8 @@ func (g *gate) levels(lines []line, s admission.Stats, now time.Time) []line {
 // overload counts what was refused for capacity, and finds the commonest reason.
 func overload(visits [shed.ReasonCount]uint64) (n uint64, most shed.Reason) {
 	for _, r := range []shed.Reason{
-		shed.RouteCap, shed.StreamCap, shed.Capacity, shed.QueueFull, shed.QueueBytes,
-		shed.WaitedTooLong, shed.Hopeless, shed.Evicted, shed.Pressure,
+		shed.RouteCap, shed.StreamCap, shed.Capacity, shed.QueueFull, shed.QueueBytes, shed.PredictedWait,
+		shed.WaitedTooLong, shed.DeadlineUnmeetable, shed.Evicted, shed.Pressure,
 	} {
 		n += visits[r]
 		if visits[r] > visits[most] || most == shed.Admitted {

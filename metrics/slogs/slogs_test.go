@@ -96,7 +96,7 @@ func TestTheFirstRefusalOfALevelIsNews(t *testing.T) {
 		refuse(priority.Critical, shed.Evicted)
 		w.want(t, time.Second, "level=ERROR", "level=critical", "reason=evicted")
 		w.want(t, 2*time.Minute)
-		refuse(priority.Batch, shed.Hopeless)
+		refuse(priority.Batch, shed.DeadlineUnmeetable)
 		w.want(t, time.Second, "level=batch")
 	})
 }

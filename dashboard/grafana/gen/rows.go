@@ -10,7 +10,7 @@ import (
 
 // Refusals that callers bring upon themselves, and those of a shutdown, are not for
 // want of capacity.
-const notShed = `unidentified|rate-limited|never|tenant-cap|client-gone|draining`
+const notShed = `unidentified|rate-limited|not-admissible|caller-cap|client-gone|draining`
 
 // prom fills in what expressions have in common: GATE selects by job and gate, JOB
 // by job alone, SHED what was refused for want of capacity.
@@ -47,7 +47,7 @@ func hurt(b *dashboard.DashboardBuilder) {
 
 func why(b *dashboard.DashboardBuilder) {
 	b.WithRow(dashboard.NewRowBuilder("Why?")).
-		WithPanel(stacked("Refused, by reason", "rate-limited and tenant-cap are for the caller to change; queue-full, hopeless and waited-too-long mean too little capacity.", units.RequestsPerSecond, 12,
+		WithPanel(stacked("Refused, by reason", "rate-limited and caller-cap are for the caller to change; queue-full, predicted-wait, deadline-unmeetable and waited-too-long mean too little capacity.", units.RequestsPerSecond, 12,
 			q(`sum by (reason) (rate(headgate_requests_total{GATE,outcome="refused"}[RATE])) > 0`, "{{reason}}"))).
 		WithPanel(lines("Retry-After handed out", "Long waits on 503 mean a long way back: tell the callers, who should be honouring it.", units.Seconds, 6,
 			q(`histogram_quantile(0.5, sum by (le, status) (rate(headgate_retry_after_seconds_bucket{GATE}[RATE])))`, "{{status}} median"),

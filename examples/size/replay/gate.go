@@ -70,7 +70,7 @@ func (g *Gate) Arrive(r traffic.Record) {
 	d := g.Rate.Take(context.Background(), at(r.Arrived), key(r.Caller), 1, 0)
 	switch {
 	case d.Never:
-		g.refused(&r, shed.Never)
+		g.refused(&r, shed.NotAdmissible)
 	case !d.OK:
 		g.refused(&r, shed.RateLimited)
 	case !r.Timed:

@@ -40,7 +40,7 @@ func (r *RouteResult) Refused() (rate, capacity int) { return split(&r.Reasons) 
 func split(reasons *[shed.ReasonCount]int) (rate, capacity int) {
 	for i, n := range reasons {
 		switch reason := shed.Reason(i); {
-		case reason == shed.RateLimited || reason == shed.Never:
+		case reason == shed.RateLimited || reason == shed.NotAdmissible:
 			rate += n
 		case reason.Refused():
 			capacity += n
@@ -58,7 +58,7 @@ func (r *Result) admitted(rec *traffic.Record, waited time.Duration) {
 
 func (r *Result) refused(rec *traffic.Record, reason shed.Reason) {
 	r.count(rec, reason)
-	if reason != shed.RateLimited && reason != shed.Never {
+	if reason != shed.RateLimited && reason != shed.NotAdmissible {
 		return
 	}
 	if _, known := r.Callers[rec.Caller]; known || len(r.Callers) < traffic.MostCallers {
