@@ -39,7 +39,7 @@ func counted(c Config) (func(*http.Request) ratelimit.Key, func(http.Handler) ht
 
 func byCaller(r *http.Request) ratelimit.Key {
 	key := outbound.ByHost(r)
-	visitor, _ := admission.From(r.Context())
+	visitor, _ := admission.FromContext(r.Context())
 	key.ID = strconv.Itoa(len(visitor.Caller.Space)) + visitor.Caller.Space + visitor.Caller.Key
 	return key
 }
