@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/policy"
 )
 
 // Config is the file: where the edge stands, and the policy it enforces.

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/admission/policy"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/policy"
 )
 
 // edge is the running proxy.

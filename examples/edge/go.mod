@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/headgate-go/headgate v0.0.0
-	github.com/headgate-go/headgate/admission/policy v0.0.0
+	github.com/headgate-go/headgate/policy v0.0.0
 	github.com/headgate-go/headgate/ratelimit/redisrate v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
@@ -29,6 +29,6 @@ require (
 
 replace (
 	github.com/headgate-go/headgate => ../..
-	github.com/headgate-go/headgate/admission/policy => ../../admission/policy
+	github.com/headgate-go/headgate/policy => ../../policy
 	github.com/headgate-go/headgate/ratelimit/redisrate => ../../ratelimit/redisrate
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/policy"
 )
 
 // follow reads the configuration again on SIGHUP and when the file changes, until

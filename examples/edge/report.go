@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/policy"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/policy"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/ratelimit/redisrate"
 )

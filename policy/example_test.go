@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/admission/policy"
+	"github.com/headgate-go/headgate/policy"
 )
 
 func Example() {

@@ -1,4 +1,4 @@
-module github.com/headgate-go/headgate/admission/policy
+module github.com/headgate-go/headgate/policy
 
 go 1.26.0
 
@@ -15,4 +15,4 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace github.com/headgate-go/headgate => ../..
+replace github.com/headgate-go/headgate => ..
