@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
 // Those who wait are answered with 503 at once: the process is about to go, and
@@ -58,9 +59,9 @@ func TestCase_SH01(t *testing.T) {
 // up on a clock.
 func TestCase_SH05(t *testing.T) {
 	with := func(every time.Duration) admission.Options {
-		return admission.Options{Pressure: shed.Guard{
+		return admission.Options{Pressure: pressure.Guard{
 			Every:   every,
-			Signals: []shed.Signal{{Name: "never", Read: func() float64 { return 0 }, High: 1}},
+			Signals: []pressure.Signal{{Name: "never", Read: func() float64 { return 0 }, High: 1}},
 		}}
 	}
 	if _, err := admission.New(with(-1)); err == nil || !strings.Contains(err.Error(), "Every") {

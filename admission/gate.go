@@ -38,7 +38,7 @@ type config struct {
 	pools     map[string]*pool // the named ones
 	rules     *rules           // nil: no Routes
 	addresses *Addresses
-	gauge     *shed.Gauge // nil: no signals of pressure
+	gauge     shed.Gauge // nil: no pressure
 
 	plans, strangers ratelimit.Planner // of Rate and Anonymous; nil: rates alone
 }
@@ -146,13 +146,14 @@ func (c *config) makePools() error {
 }
 
 func (c *config) makeGauge() error {
+	if c.Pressure == nil {
+		return nil
+	}
 	gauge, err := c.Pressure.New()
 	if err != nil {
 		return fmt.Errorf("Options.Pressure: %w", err)
 	}
-	if len(c.Pressure.Signals) > 0 {
-		c.gauge = gauge
-	}
+	c.gauge = gauge
 	return nil
 }
 

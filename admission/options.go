@@ -68,8 +68,9 @@ type Options struct {
 
 	// Pressure is a second opinion: signals that something else than slots runs
 	// short turn the lowest levels away, in all pools, on top of what the limits
-	// do. It goes by the tenant where it sheds a level in part. No signals: off.
-	Pressure shed.Guard
+	// do. It goes by the tenant where it sheds a level in part.
+	// pressure.Guard, of package shed/pressure, is one. Nil: off.
+	Pressure Pressure
 
 	// Deadline reads how long the client will wait. The zero value reads nothing;
 	// a deadline on the request's context counts in any case.
@@ -93,6 +94,12 @@ type Options struct {
 	Outcomes Outcomes
 	// Observer hears of every decision. Nil: nobody. Several: Observers.
 	Observer Observer
+}
+
+// Pressure is the configuration of a second opinion beside the limits. It is a plain
+// value without state; New validates it, and errors name the field.
+type Pressure interface {
+	New() (shed.Gauge, error)
 }
 
 // Pool is one protected resource: a database, a render farm, an upstream. Its

@@ -17,6 +17,7 @@ import (
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
 // closedAtTimes is a limiter whose store is away for every other request.
@@ -49,7 +50,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1,
 		Pools:    map[string]admission.Pool{"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
-		Pressure: shed.Guard{Signals: []shed.Signal{{
+		Pressure: pressure.Guard{Signals: []pressure.Signal{{
 			Name: "heap", High: 0.9, Low: 0.5, Read: func() float64 { return float64(read.Add(1) % 8 / 7) },
 		}}},
 	})

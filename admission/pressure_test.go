@@ -11,6 +11,7 @@ import (
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
 // signal is one that a test sets.
@@ -26,7 +27,7 @@ func TestPressureShedsTheLowestLevelsFirst(t *testing.T) {
 		heard := &recorder{}
 		g := admission.MustNew(admission.Options{
 			Limit: shed.Fixed(100), Observer: heard,
-			Pressure: shed.Guard{Signals: []shed.Signal{{Name: "heap", Read: heap.read, High: 0.85, Low: 0.80}}},
+			Pressure: pressure.Guard{Signals: []pressure.Signal{{Name: "heap", Read: heap.read, High: 0.85, Low: 0.80}}},
 		})
 		codes := func() (all [priority.Count]int) {
 			for i, l := range priority.All() {
@@ -63,7 +64,7 @@ func TestPressureShedsTheLowestLevelsFirst(t *testing.T) {
 func TestPressureInShadowRefusesNobody(t *testing.T) {
 	g := admission.MustNew(admission.Options{
 		Shadow:   admission.ShadowCapacity,
-		Pressure: shed.Guard{Signals: []shed.Signal{{Name: "always", Read: func() float64 { return 1 }, High: 1}}},
+		Pressure: pressure.Guard{Signals: []pressure.Signal{{Name: "always", Read: func() float64 { return 1 }, High: 1}}},
 	})
 	if w := get(g.At(priority.Batch)(okHandler())); w.Code != 200 {
 		t.Errorf("answer = %d", w.Code)
@@ -74,7 +75,7 @@ func TestPressureInShadowRefusesNobody(t *testing.T) {
 }
 
 func TestPressureThatMakesNoSenseNamesTheField(t *testing.T) {
-	_, err := admission.New(admission.Options{Pressure: shed.Guard{Signals: []shed.Signal{{Name: "deaf"}}}})
+	_, err := admission.New(admission.Options{Pressure: pressure.Guard{Signals: []pressure.Signal{{Name: "deaf"}}}})
 	if err == nil || !strings.Contains(err.Error(), "Options.Pressure") {
 		t.Errorf("error = %v", err)
 	}

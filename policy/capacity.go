@@ -44,10 +44,10 @@ type Law struct {
 
 // Throughput is [shed.Throughput].
 type Throughput struct {
-	Min     Int      `yaml:"min"`
-	Max     Int      `yaml:"max"`
-	Initial Int      `yaml:"initial"`
-	Promise Duration `yaml:"promise"`
+	Min           Int      `yaml:"min"`
+	Max           Int      `yaml:"max"`
+	Initial       Int      `yaml:"initial"`
+	TargetLatency Duration `yaml:"target_latency"`
 }
 
 // Gradient2 is [shed.Gradient2].
@@ -94,7 +94,7 @@ func (l Law) options(at place) shed.Limit {
 func (l Law) all() (all []shed.Limit) {
 	if t := l.Throughput; t != nil {
 		all = append(all, shed.Throughput{
-			Min: int(t.Min), Max: int(t.Max), Initial: int(t.Initial), Promise: time.Duration(t.Promise),
+			Min: int(t.Min), Max: int(t.Max), Initial: int(t.Initial), TargetLatency: time.Duration(t.TargetLatency),
 		})
 	}
 	if g := l.Gradient2; g != nil {

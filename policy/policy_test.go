@@ -11,6 +11,7 @@ import (
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
 func build(text string, r Resources) (admission.Options, error) {
@@ -209,8 +210,9 @@ func TestEveryLawAndSignalCanBeNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heap, scheduler := opts.Pressure.Signals[0], opts.Pressure.Signals[1]
-	if heap.High != shed.Heap().High || heap.Low != shed.Heap().Low || scheduler.High != 0.1 || scheduler.Low != 0 {
+	signals := opts.Pressure.(pressure.Guard).Signals
+	heap, scheduler := signals[0], signals[1]
+	if heap.High != pressure.Heap().High || heap.Low != pressure.Heap().Low || scheduler.High != 0.1 || scheduler.Low != 0 {
 		t.Errorf("signals %+v and %+v", heap, scheduler)
 	}
 }

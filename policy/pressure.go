@@ -3,14 +3,15 @@ package policy
 import (
 	"time"
 
-	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
-// Pressure is [shed.Guard] with the signals that a process has by itself. A
+// Pressure is [pressure.Guard] with the signals that a process has by itself. A
 // program may add its own to the options.
 type Pressure struct {
-	Heap      *Signal  `yaml:"heap"`      // shed.Heap
-	Scheduler *Signal  `yaml:"scheduler"` // shed.SchedulerLatency
+	Heap      *Signal  `yaml:"heap"`      // pressure.Heap
+	Scheduler *Signal  `yaml:"scheduler"` // pressure.SchedulerLatency
 	Every     Duration `yaml:"every"`
 	Hold      Duration `yaml:"hold"`
 	Cohort    Number   `yaml:"cohort"`
@@ -22,15 +23,18 @@ type Signal struct {
 	Low  Number `yaml:"low"`
 }
 
-func (p Pressure) options(at place) shed.Guard {
-	guard := shed.Guard{Every: time.Duration(p.Every), Hold: time.Duration(p.Hold), Cohort: float64(p.Cohort)}
+func (p Pressure) options(at place) admission.Pressure {
+	guard := pressure.Guard{Every: time.Duration(p.Every), Hold: time.Duration(p.Hold), Cohort: float64(p.Cohort)}
 	for _, one := range []struct {
 		says *Signal
-		make func() shed.Signal
-	}{{p.Heap, shed.Heap}, {p.Scheduler, shed.SchedulerLatency}} {
+		make func() pressure.Signal
+	}{{p.Heap, pressure.Heap}, {p.Scheduler, pressure.SchedulerLatency}} {
 		if one.says != nil {
 			guard.Signals = append(guard.Signals, one.says.apply(one.make()))
 		}
+	}
+	if len(guard.Signals) == 0 && guard.Every == 0 && guard.Hold == 0 && guard.Cohort == 0 {
+		return nil
 	}
 	_, err := guard.New()
 	at.wrong(err)
@@ -39,7 +43,7 @@ func (p Pressure) options(at place) shed.Guard {
 
 // apply puts the file's numbers over the signal's own. A high of its own brings the
 // default low with it.
-func (s Signal) apply(to shed.Signal) shed.Signal {
+func (s Signal) apply(to pressure.Signal) pressure.Signal {
 	if s.High != 0 {
 		to.High, to.Low = float64(s.High), 0
 	}

@@ -28,7 +28,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
 // queue if the door lets it, in somebody else's place if it has to be.
-func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Door, left time.Duration) (shed.Verdict, *Waiter) {
+func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
 	a, yields := c.arrival(at, w, left)
 	door.Rate, _ = c.meter.Rate(now, c.silence(now))
 	v, reason := door.Decide(a)

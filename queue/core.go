@@ -29,7 +29,7 @@ type Core struct {
 	full     bool      // somebody would have to wait
 	since    time.Time // since when it is full with nothing coming free
 	meter    shed.Meter
-	comeback shed.Comeback
+	comeback shed.RetryAfter
 	draining bool
 	epoch    time.Time
 	swept    time.Time // when expired waiters were last looked for
@@ -78,7 +78,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	if c.draining {
 		return c.turnAway(w, shed.Draining), nil
 	}
-	door, left := shed.Door{}, shed.Forever
+	door, left := shed.EntryCheck{}, shed.Forever
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(now)
 		door.Service = c.needs(now, w, left)
@@ -194,9 +194,9 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	}
 }
 
-// Comeback counts a caller of this level that was just refused and returns when it
-// should come back; see [shed.Comeback]. random is evenly spread over [0, 1).
-func (c *Core) Comeback(now time.Time, l priority.Level, random float64) time.Duration {
+// RetryAfter counts a caller of this level that was just refused and returns when it
+// should come back; see [shed.RetryAfter]. random is evenly spread over [0, 1).
+func (c *Core) RetryAfter(now time.Time, l priority.Level, random float64) time.Duration {
 	return c.comeback.Refused(now, l, random)
 }
 

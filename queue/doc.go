@@ -8,7 +8,7 @@
 // # Who comes in
 //
 // With n waiting and all slots taken, a newcomer joins if three things hold
-// (shed.Door decides, from these figures):
+// (shed.EntryCheck decides, from these figures):
 //
 //   - There is a place: n is under the bound (by default twice the limit in force,
 //     at least 2048), and the classes up to its own fill less than their share of it.

@@ -138,12 +138,12 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 
 // RetryAfter counts a caller of this level that was just refused for lack of
 // capacity, and returns when it should come back: whole seconds, 1 to 60; see
-// [shed.Comeback].
+// [shed.RetryAfter].
 func (s *Slots) RetryAfter(l priority.Level) time.Duration {
 	now := s.epoch.Add(time.Since(s.epoch)) // as in Release
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.core.Comeback(now, l, rand.Float64())
+	return s.core.RetryAfter(now, l, rand.Float64())
 }
 
 // Drain makes everybody who waits leave with Draining and refuses newcomers. Work

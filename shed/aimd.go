@@ -9,7 +9,7 @@ import (
 // and multiplies the limit by Backoff when work misses its deadline, at most once
 // a round. A round is as many pieces of work as there are slots.
 //
-// It is simple and safe, and it finds the limit only by hurting somebody: until
+// It is simple and safe, and it finds the limit only by doing harm: until
 // deadlines are missed it sees no overload. The zero value is usable; a bad field
 // is an error from New that names it.
 //

@@ -1,15 +1,15 @@
-// Package shed decides how much work is let in, and who is turned away.
+// Package shed decides how much work is let in, and which work is turned away.
 //
 // It holds pure decisions: every function takes the time as an argument, and
 // nothing here starts a goroutine, takes a lock, or knows HTTP. The lock lives one
-// layer up, in package queue. ([Guard] is the exception that reads the world.)
+// layer up, in package queue. Package shed/pressure is the part that reads the world.
 //
 // # The question
 //
 // A service has slots: how many pieces of work may be in flight at once. Too few
 // waste what the backend could do. Too many do not make it faster; they queue
-// inside it, where nobody can rank them or take them back. The right number is a
-// property of the backend this minute, and nobody knows it: it falls twentyfold
+// inside it, where they can be neither ranked nor taken back. The right number is a
+// property of the backend this minute, and it is not known beforehand: it falls twentyfold
 // when a database goes from 4 ms to 90 ms and its pool stays 16 wide, and it rises
 // twentyfold when the same latency comes without any pool at all. Latency alone
 // cannot tell the two apart.
@@ -62,7 +62,7 @@
 // effect stands out from chance: for work that varies as work does, a rate from n
 // samples is good to 0.35/√n. A throughput that jumps by more than that and a
 // quarter is another backend, and what was learned is forgotten. While the limit
-// holds nobody back, nothing is learned and nothing moves. Failures, the caller's
+// holds no work back, nothing is learned and nothing moves. Failures, the caller's
 // mistakes and cancellations are no throughput; timeouts are the opposite; a stream's
 // opening is served work. Nothing is ever refused for the sake of a measurement.
 //
@@ -88,13 +88,13 @@
 //     into a number that is wrong for both: give them pools of their own.
 //   - A shared backend: several processes probe it at once, and what one gains
 //     another loses. They still shrink under saturation.
-//   - It does not see memory or the scheduler: that is what [Guard] is for.
+//   - It does not see memory or the scheduler: package shed/pressure does.
 //
-// [Fixed], [AIMD], [Vegas] and [Gradient2] are there to compare with, and for who
-// knows better. The program in bench runs them all through the same overloads.
+// [Fixed], [AIMD], [Vegas] and [Gradient2] are there to compare with, and for services
+// whose operator knows better. The program in bench runs them all through the same overloads.
 //
-// # Who is turned away
+// # Which work is turned away
 //
-// [Door] decides about one arrival from what [Meter] has observed; [Comeback]
+// [EntryCheck] decides about one arrival from what [Meter] has observed; [RetryAfter]
 // tells the refused when to return.
 package shed

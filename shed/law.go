@@ -1,6 +1,9 @@
 package shed
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Limit is the configuration of a law: how the number of slots is found. It is a
 // plain value without state, so that one Limit may build any number of laws.
@@ -12,7 +15,7 @@ type Limit interface {
 
 // Law finds how much work may be in flight. It is fed every change of load and
 // every completion, with the time passed in, and it is not safe for concurrent
-// use: whoever holds the load holds the lock.
+// use: the holder of the load holds the lock.
 //
 // The number in force is never below the law's minimum (at least 1), never above
 // its maximum, and moves on evidence only.
@@ -122,3 +125,58 @@ func (c Cause) String() string {
 	}
 	return causeNames[c]
 }
+
+// Fixed is a limit that never moves, for capacity that is really known: a
+// pool of N connections, a quota of N calls. Below 1 is an error from New.
+type Fixed int
+
+// New builds the law.
+func (f Fixed) New() (Law, error) {
+	if f < 1 {
+		return nil, fmt.Errorf("shed: Fixed = %d: must be at least 1", int(f))
+	}
+	return fixed(f), nil
+}
+
+type fixed int
+
+func (f fixed) Limit() int                        { return int(f) }
+func (f fixed) Bounds() (least, most int)         { return int(f), int(f) }
+func (f fixed) Note(time.Time, Load) Step         { return Step{} }
+func (f fixed) Done(time.Time, Load, Sample) Step { return Step{} }
+
+// bounds are the numbers every adaptive law stays within.
+type bounds struct{ min, max, initial int }
+
+func newBounds(law string, minimum, maximum, initial int) (bounds, error) {
+	b := bounds{minimum, maximum, initial}
+	for _, f := range [...]struct {
+		name  string
+		value int
+	}{{"Min", b.min}, {"Max", b.max}, {"Initial", b.initial}} {
+		if f.value < 0 {
+			return b, fmt.Errorf("shed: %s.%s = %d: must not be negative", law, f.name, f.value)
+		}
+	}
+	if b.min == 0 {
+		b.min = 1
+	}
+	if b.max == 0 {
+		b.max = max(defaultMax, b.min)
+	}
+	if b.max < b.min {
+		return b, fmt.Errorf("shed: %s.Max = %d: must be at least Min = %d", law, b.max, b.min)
+	}
+	if b.initial == 0 {
+		b.initial = b.clamp(defaultInitial)
+	}
+	if b.initial != b.clamp(b.initial) {
+		return b, fmt.Errorf("shed: %s.Initial = %d: must be within Min = %d and Max = %d", law, b.initial, b.min, b.max)
+	}
+	return b, nil
+}
+
+// Bounds returns the numbers the limit stays within.
+func (b bounds) Bounds() (least, most int) { return b.min, b.max }
+
+func (b bounds) clamp(limit int) int { return min(max(limit, b.min), b.max) }

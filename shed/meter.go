@@ -25,8 +25,8 @@ import (
 // the crowd), though not below the fastest of them: a limit that was just lowered
 // must not leave its queue condemned by what the crowd before it went through.
 //
-// Trust. A slow median would refuse every short deadline as hopeless, and with
-// nobody admitted nothing would ever correct it. So one request at a time that
+// Trust. A slow median would refuse every short deadline as hopeless, and without
+// admissions nothing would ever correct it. So one request at a time that
 // the median calls hopeless is tried; while most of those tried are served in
 // time, the median of that level is not used for refusals.
 type Meter struct {

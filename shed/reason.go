@@ -26,7 +26,7 @@ const (
 	PredictedWait                    // the wait that was predicted is longer than the longest stay
 	WaitedTooLong                    // the longest stay in the queue ended
 	DeadlineUnmeetable               // the deadline could not be met
-	Evicted                          // gave up its place in a full queue for somebody ranked higher
+	Evicted                          // gave up its place in a full queue for work ranked higher
 	Pressure                         // a secondary signal (memory, scheduler, pool) sheds this level
 	ClientGone                       // the client left before an answer
 	Draining                         // the process is shutting down

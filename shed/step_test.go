@@ -37,7 +37,7 @@ func walk(t *testing.T, c *climb, steps []at) {
 }
 
 func newTestClimb(initial int) *climb {
-	c := newClimb(bounds{min: 1, max: 1000, initial: initial}, defaultPromise)
+	c := newClimb(bounds{min: 1, max: 1000, initial: initial}, defaultTarget)
 	return &c
 }
 

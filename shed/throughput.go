@@ -13,16 +13,16 @@ import (
 // The zero value is usable. A negative field, or fields that contradict each
 // other, are an error from New that names the field.
 type Throughput struct {
-	Min     int           // fewest slots; 0: 1
-	Max     int           // most slots; 0: 1000
-	Initial int           // slots before there is evidence; 0: 32, or the nearest that Min and Max allow
-	Promise time.Duration // latency above which it first looks for less, not for more; 0: 250 ms
+	Min           int           // fewest slots; 0: 1
+	Max           int           // most slots; 0: 1000
+	Initial       int           // slots before there is evidence; 0: 32, or the nearest that Min and Max allow
+	TargetLatency time.Duration // latency above which it first looks for less, not for more; 0: 250 ms
 }
 
 const (
 	defaultMax     = 1000
 	defaultInitial = 32
-	defaultPromise = 250 * time.Millisecond
+	defaultTarget  = 250 * time.Millisecond
 )
 
 // New validates the configuration and builds the law. The law is a plain struct:
@@ -32,50 +32,131 @@ func (c Throughput) New() (Law, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Promise < 0 {
-		return nil, fmt.Errorf("shed: Throughput.Promise = %v: must not be negative", c.Promise)
+	if c.TargetLatency < 0 {
+		return nil, fmt.Errorf("shed: Throughput.TargetLatency = %v: must not be negative", c.TargetLatency)
 	}
-	if c.Promise == 0 {
-		c.Promise = defaultPromise
+	if c.TargetLatency == 0 {
+		c.TargetLatency = defaultTarget
 	}
-	return newThroughput(b, c.Promise), nil
+	return newThroughput(b, c.TargetLatency), nil
 }
 
-// bounds are the numbers every adaptive law stays within.
-type bounds struct{ min, max, initial int }
+const (
+	shortestWindow = 100 * time.Millisecond
+	longWindow     = time.Second     // may close with few samples
+	longestWindow  = 8 * time.Second // closes with any
+	fewSamples     = 5
+)
 
-func newBounds(law string, minimum, maximum, initial int) (bounds, error) {
-	b := bounds{minimum, maximum, initial}
-	for _, f := range [...]struct {
-		name  string
-		value int
-	}{{"Min", b.min}, {"Max", b.max}, {"Initial", b.initial}} {
-		if f.value < 0 {
-			return b, fmt.Errorf("shed: %s.%s = %d: must not be negative", law, f.name, f.value)
+// throughput is the law behind [Throughput].
+type throughput struct {
+	origin  time.Time
+	changed time.Duration // when the limit last moved
+	win     window
+	climb   climb
+	brake   brake
+	armed   bool // the brake may go on: not again before a window without it
+	limit   int  // in force: the climb's, or less while the brake is on
+}
+
+func newThroughput(b bounds, target time.Duration) *throughput {
+	return &throughput{climb: newClimb(b, target), limit: b.initial}
+}
+
+func (l *throughput) Limit() int { return l.limit }
+
+// Note takes a change of load.
+func (l *throughput) Note(now time.Time, load Load) Step {
+	t := l.offset(now)
+	l.win.advance(t, l.limit)
+	l.win.load = load
+	return l.decide(t)
+}
+
+// Done takes one finished piece of work.
+func (l *throughput) Done(now time.Time, load Load, s Sample) Step {
+	t := l.offset(now)
+	l.win.advance(t, l.limit)
+	l.win.load = load
+	l.brake.end(t)
+	if t > l.win.open {
+		l.win.count(now, s, s.Admitted.Sub(l.origin) >= l.changed, l.climb.low*3/2)
+	}
+	return l.decide(t)
+}
+
+// offset turns now into a duration since the first event. Time that runs backwards
+// stands still.
+func (l *throughput) offset(now time.Time) time.Duration {
+	if l.origin.IsZero() {
+		l.origin = now
+	}
+	return max(now.Sub(l.origin), l.win.last)
+}
+
+// decide closes the window when it says enough, or brakes when that would be too
+// late, and says what that did to the limit.
+func (l *throughput) decide(t time.Duration) Step {
+	before, cause := l.limit, CauseNone
+	if l.closes(t - l.win.open) {
+		cause = l.close(t)
+	} else if l.armed && l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
+		l.climb.trial = trial{}
+		l.win.restart(t)
+	}
+	l.limit = l.climb.limit
+	if l.brake.on {
+		l.limit = max(min(l.limit, l.brake.limit), l.climb.min)
+	}
+	if l.limit == before {
+		return Step{}
+	}
+	l.changed = t
+	if cause == CauseNone {
+		cause = CauseUndo
+		if l.limit < before {
+			cause = CauseLatency
 		}
 	}
-	if b.min == 0 {
-		b.min = 1
-	}
-	if b.max == 0 {
-		b.max = max(defaultMax, b.min)
-	}
-	if b.max < b.min {
-		return b, fmt.Errorf("shed: %s.Max = %d: must be at least Min = %d", law, b.max, b.min)
-	}
-	if b.initial == 0 {
-		b.initial = b.clamp(defaultInitial)
-	}
-	if b.initial != b.clamp(b.initial) {
-		return b, fmt.Errorf("shed: %s.Initial = %d: must be within Min = %d and Max = %d", law, b.initial, b.min, b.max)
-	}
-	return b, nil
+	return Step{Limit: l.limit, Cause: cause}
 }
 
-// Bounds returns the numbers the limit stays within.
-func (b bounds) Bounds() (least, most int) { return b.min, b.max }
+// closes reports whether a window of this length says enough: the samples that the
+// climb needs over at least one latency; or a long time with a few of them, unless
+// a trial hangs on it; or a very long time.
+func (l *throughput) closes(length time.Duration) bool {
+	c := &l.climb
+	if length < shortestWindow && (c.trial.kind != CauseGrow || length < shortestWindow/2) {
+		return false
+	}
+	n := l.win.served + l.win.timedOut
+	return n >= leastSamples && c.tells(n, float64(l.win.served)/length.Seconds()) ||
+		length >= longWindow && n >= fewSamples && c.trial.kind == CauseNone ||
+		length >= min(max(longWindow, 2*c.latency), longestWindow)
+}
+
+// close takes the step that the window gives rise to, and opens the next.
+func (l *throughput) close(t time.Duration) Cause {
+	before := l.climb.limit
+	r := l.win.read()
+	r.braked, l.brake.on = l.brake.on, false
+	l.armed = !r.braked
+	r.silence = l.brake.silence(t)
+	r.stalled = r.silence.Seconds()*r.all > overdue
+	cause := l.climb.step(t, r)
+	l.win.restart(t)
+	if l.climb.trial.kind != CauseNone || 10*l.climb.limit < 9*before {
+		l.win.open = t + min(l.climb.latency, longWindow)
+	}
+	return cause
+}
+
+// Resume starts from the number that another law of the kind had in force, as far
+// as the bounds allow.
+func (l *throughput) Resume(limit int) {
+	l.climb.limit = l.climb.clamp(limit)
+	l.limit = l.climb.limit
+}
 
 // Bounds are the climb's: the brake keeps to the same floor.
 func (l *throughput) Bounds() (least, most int) { return l.climb.Bounds() }
-
-func (b bounds) clamp(limit int) int { return min(max(limit, b.min), b.max) }

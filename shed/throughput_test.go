@@ -33,11 +33,11 @@ func TestThroughputDefaults(t *testing.T) {
 
 func TestThroughputNamesTheBadField(t *testing.T) {
 	for field, limit := range map[string]shed.Limit{
-		"Min":     shed.Throughput{Min: -1},
-		"Max":     shed.Throughput{Max: -1},
-		"Max = 3": shed.Throughput{Min: 4, Max: 3},
-		"Initial": shed.Throughput{Initial: 2000},
-		"Promise": shed.Throughput{Promise: -time.Second},
+		"Min":           shed.Throughput{Min: -1},
+		"Max":           shed.Throughput{Max: -1},
+		"Max = 3":       shed.Throughput{Min: 4, Max: 3},
+		"Initial":       shed.Throughput{Initial: 2000},
+		"TargetLatency": shed.Throughput{TargetLatency: -time.Second},
 	} {
 		if _, err := limit.New(); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v does not name %s", limit, err, field)

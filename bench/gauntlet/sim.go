@@ -166,7 +166,7 @@ func (r *run) refuse(t time.Duration, w *queue.Waiter) {
 	if r.s.Retry.Times == 0 {
 		return
 	}
-	after := r.core.Comeback(r.now(t), Levels[again.class], r.rng.Float64())
+	after := r.core.RetryAfter(r.now(t), Levels[again.class], r.rng.Float64())
 	if !r.s.Retry.Obey {
 		after = r.s.Retry.Delay + time.Duration(r.rng.Float64()*float64(r.s.Retry.Jitter))
 	}

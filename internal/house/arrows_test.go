@@ -17,6 +17,7 @@ const module = "github.com/headgate-go/headgate"
 var rooms = map[string][]string{
 	"priority":         {},
 	"shed":             {"priority"},
+	"shed/pressure":    {"shed", "priority"},
 	"queue":            {"shed", "priority"},
 	"ratelimit":        {"golang.org/x/time/rate"},
 	"ratelimit/window": {"ratelimit", "golang.org/x/time/rate", "github.com/go-chi/httprate", "github.com/klauspost/cpuid/v2", "github.com/zeebo/xxh3"},
@@ -52,6 +53,17 @@ func TestImportsFollowTheArrows(t *testing.T) {
 			if !slices.Contains(allowed, strings.TrimPrefix(dep, module+"/")) {
 				t.Errorf("%s imports %s", room, dep)
 			}
+		}
+	}
+}
+
+// The database is for the signals of pressure alone: a program that uses none of them
+// does not link it.
+func TestTheGateLinksNoDatabase(t *testing.T) {
+	packages := list(t, module+"/...")
+	for _, room := range []string{"shed", "queue", "ratelimit", "admission", "outbound"} {
+		if p := packages[module+"/"+room]; len(p.Deps) == 0 || slices.Contains(p.Deps, "database/sql") {
+			t.Errorf("%s links database/sql, or is not there", room)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "time"
 
 // brake is the fast half of Little's law. A window takes time to close, and in that
 // time a backend that has just slowed down can be filled with more than it will
-// finish before anybody's deadline. The brake looks only at when the latest work
+// finish in time. The brake looks only at when the latest work
 // ended. While it is on, it holds the limit at what can end within the budget at
 // the rate seen since, until that is no less than the limit or a window closes.
 type brake struct {

@@ -9,7 +9,7 @@ import (
 // known so far. Its step is pure: nothing but the reading and the time decides.
 type climb struct {
 	bounds
-	promise  time.Duration
+	target   time.Duration
 	limit    int
 	latency  time.Duration // of the latest window in which work ended
 	low      time.Duration // lowest latency, raised where less concurrency proved no faster
@@ -20,7 +20,7 @@ type climb struct {
 	capacity float64       // served per second in this overload; 0: not known
 	budget   time.Duration // how long work may be in flight; 0: no deadline is known
 	previous reading
-	calm     bool // the limit has held nobody back since the latest cut
+	calm     bool // the limit has held no work back since the latest cut
 	trial    trial
 	more     pace // trials upwards
 	less     pace // trials downwards
@@ -59,8 +59,8 @@ const (
 	leastSamples = 20
 )
 
-func newClimb(b bounds, promise time.Duration) climb {
-	c := climb{bounds: b, promise: promise, limit: b.initial}
+func newClimb(b bounds, target time.Duration) climb {
+	c := climb{bounds: b, target: target, limit: b.initial}
 	c.forget()
 	return c
 }
@@ -165,7 +165,7 @@ func (c *climb) observe(r reading) {
 	c.budget = c.allowance(r)
 }
 
-// relax handles a window in which the limit held nobody back.
+// relax handles a window in which the limit held no work back.
 func (c *climb) relax() Cause {
 	back, kind := c.trial.from, c.trial.kind
 	c.forget()
@@ -182,7 +182,7 @@ func (c *climb) allowance(r reading) time.Duration {
 		return 0
 	}
 	budget := time.Duration(float64(r.allowed) / safety)
-	if r.timedOut > r.served { // that work takes this long does not help anybody
+	if r.timedOut > r.served { // work that takes this long is of no use
 		return budget
 	}
 	return max(budget, c.low)

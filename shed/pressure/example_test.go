@@ -1,19 +1,19 @@
-package shed_test
+package pressure_test
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
 func ExampleGuard() {
 	backlog := 950
-	gauge, err := shed.Guard{Signals: []shed.Signal{
-		shed.Heap(),
-		shed.SchedulerLatency(),
-		shed.Depth(func() int { return backlog }, 900), // a queue.Queue's Len, say
+	gauge, err := pressure.Guard{Signals: []pressure.Signal{
+		pressure.Heap(),
+		pressure.SchedulerLatency(),
+		pressure.Depth(func() int { return backlog }, 900), // a queue.Queue's Len, say
 	}}.New()
 	if err != nil {
 		fmt.Println(err)

@@ -1,4 +1,4 @@
-package shed_test
+package pressure_test
 
 import (
 	"database/sql"
@@ -11,9 +11,10 @@ import (
 
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
+	"github.com/headgate-go/headgate/shed/pressure"
 )
 
-func gauge(t *testing.T, p shed.Guard) *shed.Gauge {
+func gauge(t *testing.T, p pressure.Guard) shed.Gauge {
 	t.Helper()
 	g, err := p.New()
 	if err != nil {
@@ -24,7 +25,7 @@ func gauge(t *testing.T, p shed.Guard) *shed.Gauge {
 
 func TestPressureShedsLowestFirstAndNeverCritical(t *testing.T) {
 	value := 0.5
-	g := gauge(t, shed.Guard{Signals: []shed.Signal{{Read: func() float64 { return value }, High: 0.85, Low: 0.80}}})
+	g := gauge(t, pressure.Guard{Signals: []pressure.Signal{{Read: func() float64 { return value }, High: 0.85, Low: 0.80}}})
 	start := time.Unix(1e9, 0)
 	for _, step := range []struct {
 		after time.Duration
@@ -55,7 +56,7 @@ func TestPressureShedsLowestFirstAndNeverCritical(t *testing.T) {
 
 func TestPressureReadsNoMoreOftenThanItSays(t *testing.T) {
 	reads := 0
-	g := gauge(t, shed.Guard{Signals: []shed.Signal{{Read: func() float64 { reads++; return 0 }, High: 1}}})
+	g := gauge(t, pressure.Guard{Signals: []pressure.Signal{{Read: func() float64 { reads++; return 0 }, High: 1}}})
 	for i := range 1000 {
 		g.Lowest(time.Unix(1e9, int64(i)*1e6))
 	}
@@ -64,20 +65,20 @@ func TestPressureReadsNoMoreOftenThanItSays(t *testing.T) {
 	}
 }
 
-func TestPressureWithoutSignalsShedsNobody(t *testing.T) {
-	g := gauge(t, shed.Guard{})
+func TestPressureWithoutSignalsTurnsNoWorkAway(t *testing.T) {
+	g := gauge(t, pressure.Guard{})
 	if g.Sheds(time.Unix(1e9, 0), priority.Batch, "x") || g.Lowest(time.Unix(1e9, 0)) != priority.Batch {
 		t.Error("somebody was shed")
 	}
 }
 
 func TestPressureCohortsAreSharesThatMoveEveryHour(t *testing.T) {
-	g := gauge(t, shed.Guard{Cohort: 0.25, Signals: []shed.Signal{{Read: func() float64 { return 1 }, High: 1}}})
+	g := gauge(t, pressure.Guard{Cohort: 0.25, Signals: []pressure.Signal{{Read: func() float64 { return 1 }, High: 1}}})
 	at := time.Unix(3600*1000, 0)
 	out := func(now time.Time) map[string]bool {
 		m := make(map[string]bool)
 		for i := range 4000 {
-			if name := fmt.Sprint("tenant-", i); g.Sheds(now, priority.Batch, name) {
+			if name := fmt.Sprint("caller-", i); g.Sheds(now, priority.Batch, name) {
 				m[name] = true
 			}
 		}
@@ -85,9 +86,9 @@ func TestPressureCohortsAreSharesThatMoveEveryHour(t *testing.T) {
 	}
 	first := out(at)
 	if n := len(first); n < 900 || n > 1100 {
-		t.Fatalf("%d of 4000 tenants are out, want about a quarter", n)
+		t.Fatalf("%d of 4000 callers are out, want about a quarter", n)
 	}
-	again := gauge(t, shed.Guard{Cohort: 0.25, Signals: []shed.Signal{{Read: func() float64 { return 1 }, High: 1}}})
+	again := gauge(t, pressure.Guard{Cohort: 0.25, Signals: []pressure.Signal{{Read: func() float64 { return 1 }, High: 1}}})
 	g = again
 	later := out(at.Add(time.Hour))
 	both := 0
@@ -97,13 +98,13 @@ func TestPressureCohortsAreSharesThatMoveEveryHour(t *testing.T) {
 		}
 	}
 	if both > len(later)/2 {
-		t.Errorf("%d of %d tenants are out an hour later too", both, len(later))
+		t.Errorf("%d of %d callers are out an hour later too", both, len(later))
 	}
 }
 
 func TestPressureIsSafeForConcurrentUse(t *testing.T) {
 	inside := 0 // unguarded: the race detector watches that nobody reads twice at a time
-	g := gauge(t, shed.Guard{Every: time.Nanosecond, Signals: []shed.Signal{{Read: func() float64 { inside++; return 1 }, High: 1}}})
+	g := gauge(t, pressure.Guard{Every: time.Nanosecond, Signals: []pressure.Signal{{Read: func() float64 { inside++; return 1 }, High: 1}}})
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -120,13 +121,13 @@ func TestPressureIsSafeForConcurrentUse(t *testing.T) {
 
 func TestPressureNamesTheBadField(t *testing.T) {
 	read := func() float64 { return 0 }
-	for want, p := range map[string]shed.Guard{
+	for want, p := range map[string]pressure.Guard{
 		"Every":             {Every: -1},
 		"Hold":              {Hold: -1},
 		"Cohort":            {Cohort: math.NaN()},
-		"Signals[0] (\"a\"": {Signals: []shed.Signal{{Name: "a", High: 1}}},
-		"Signals[0] (\"b\"": {Signals: []shed.Signal{{Name: "b", Read: read}}},
-		"Signals[1]":        {Signals: []shed.Signal{{Read: read, High: 1}, {Read: read, High: 1, Low: 2}}},
+		"Signals[0] (\"a\"": {Signals: []pressure.Signal{{Name: "a", High: 1}}},
+		"Signals[0] (\"b\"": {Signals: []pressure.Signal{{Name: "b", Read: read}}},
+		"Signals[1]":        {Signals: []pressure.Signal{{Read: read, High: 1}, {Read: read, High: 1, Low: 2}}},
 	} {
 		if _, err := p.New(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not name %s", p, err, want)
@@ -135,16 +136,16 @@ func TestPressureNamesTheBadField(t *testing.T) {
 }
 
 func TestReadySignalsReadSomethingSensible(t *testing.T) {
-	if v := shed.Heap().Read(); !(v >= 0 && v < 1) {
+	if v := pressure.Heap().Read(); !(v >= 0 && v < 1) {
 		t.Errorf("heap %v", v)
 	}
-	s := shed.SchedulerLatency()
+	s := pressure.SchedulerLatency()
 	s.Read()
 	if v := s.Read(); v < 0 || v > 10 {
 		t.Errorf("scheduler latency %v s", v)
 	}
 	var stats sql.DBStats
-	pool := shed.PoolWait(func() sql.DBStats { return stats }, 0)
+	pool := pressure.PoolWait(func() sql.DBStats { return stats }, 0)
 	if v := pool.Read(); v != 0 {
 		t.Errorf("pool wait %v without a wait", v)
 	}
@@ -152,7 +153,7 @@ func TestReadySignalsReadSomethingSensible(t *testing.T) {
 	if v := pool.Read(); v != 0.1 {
 		t.Errorf("pool wait %v, want 0.1 s", v)
 	}
-	if v := shed.Depth(func() int { return 7 }, 10).Read(); v != 7 {
+	if v := pressure.Depth(func() int { return 7 }, 10).Read(); v != 7 {
 		t.Errorf("depth %v", v)
 	}
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func TestDoor(t *testing.T) {
+func TestEntryCheck(t *testing.T) {
 	const ms = time.Millisecond
 	open := shed.Arrival{Slot: true, Remaining: shed.Forever}
 	queued := shed.Arrival{Bound: 10, MaxWait: 100 * ms, Remaining: shed.Forever}
 	with := func(a shed.Arrival, change func(*shed.Arrival)) shed.Arrival { change(&a); return a }
-	known := shed.Door{Rate: 100, Service: 20 * ms} // one every 10 ms
+	known := shed.EntryCheck{Rate: 100, Service: 20 * ms} // one every 10 ms
 
 	for name, c := range map[string]struct {
-		door    shed.Door
+		door    shed.EntryCheck
 		arrival shed.Arrival
 		verdict shed.Verdict
 		reason  shed.Reason
 	}{
 		"a free slot":                    {known, open, shed.In, shed.Admitted},
-		"expired, though a slot is free": {shed.Door{}, with(open, func(a *shed.Arrival) { a.Remaining = 0 }), shed.Out, shed.DeadlineUnmeetable},
+		"expired, though a slot is free": {shed.EntryCheck{}, with(open, func(a *shed.Arrival) { a.Remaining = 0 }), shed.Out, shed.DeadlineUnmeetable},
 		"no time to be done":             {known, with(open, func(a *shed.Arrival) { a.Remaining = 20 * ms }), shed.Out, shed.DeadlineUnmeetable},
 		"just time to be done":           {known, with(open, func(a *shed.Arrival) { a.Remaining = 21 * ms }), shed.In, shed.Admitted},
 		"does not wait":                  {known, with(queued, func(a *shed.Arrival) { a.MaxWait = 0 }), shed.Out, shed.Capacity},
@@ -30,9 +30,9 @@ func TestDoor(t *testing.T) {
 		"nobody ahead":                   {known, queued, shed.Waits, shed.Admitted},
 		"nine ahead fit in 100 ms":       {known, with(queued, func(a *shed.Arrival) { a.Ahead = 9 }), shed.Waits, shed.Admitted},
 		"ten ahead do not":               {known, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Out, shed.PredictedWait},
-		"ten ahead, rate not known":      {shed.Door{}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
-		"NaN rate is no evidence":        {shed.Door{Rate: math.NaN()}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
-		"next to no rate, no overflow":   {shed.Door{Rate: 1e-300}, queued, shed.Out, shed.PredictedWait},
+		"ten ahead, rate not known":      {shed.EntryCheck{}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
+		"NaN rate is no evidence":        {shed.EntryCheck{Rate: math.NaN()}, with(queued, func(a *shed.Arrival) { a.Ahead = 10 }), shed.Waits, shed.Admitted},
+		"next to no rate, no overflow":   {shed.EntryCheck{Rate: 1e-300}, queued, shed.Out, shed.PredictedWait},
 		"the wait eats the deadline":     {known, with(queued, func(a *shed.Arrival) { a.Ahead, a.Remaining = 4, 69*ms }), shed.Out, shed.DeadlineUnmeetable},
 		"the wait just fits":             {known, with(queued, func(a *shed.Arrival) { a.Ahead, a.Remaining = 4, 70*ms }), shed.Waits, shed.Admitted},
 		"full":                           {known, with(queued, func(a *shed.Arrival) { a.Depth = 10 }), shed.Out, shed.QueueFull},

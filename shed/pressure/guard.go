@@ -1,4 +1,7 @@
-package shed
+// Package pressure is a second opinion beside the limits of package shed: signals that
+// something else than slots runs short (memory, the scheduler, a connection pool, a
+// work queue). It is the part that reads the world, so that shed stays pure.
+package pressure
 
 import (
 	"fmt"
@@ -6,20 +9,21 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
 
-// Guard is the configuration of a second opinion: signals that something else
-// than slots runs short (memory, the scheduler, a connection pool, a work queue).
+// Guard is the configuration of a gauge: which signals it reads and how fast it acts.
 // It is never the only trigger: a law finds the limit, and pressure turns away the
 // lowest levels on top of that, one by one, while a signal stays high. Critical is
-// never shed. The zero value has no signals and sheds nobody.
+// never shed. The zero value has no signals and turns away no work. The type
+// admission.Options.Pressure takes is satisfied by a Guard value.
 type Guard struct {
 	Signals []Signal
 	Every   time.Duration // how often signals are read at most; 0: 100 ms
 	Hold    time.Duration // time between two steps up or down; 0: 1 s
-	// Cohort, when set, sheds a level in steps of this share of its tenants, chosen
+	// Cohort, when set, sheds a level in steps of this share of its callers, chosen
 	// by hash and anew every hour, instead of all at once. It contradicts equal
-	// turns: some tenants get nothing while others notice nothing. 0: off; else in
+	// turns: some callers get nothing while others notice nothing. 0: off; else in
 	// (0, 1).
 	Cohort float64
 }
@@ -36,14 +40,14 @@ type Signal struct {
 }
 
 // New validates the configuration and builds the gauge. Errors name the field.
-func (p Guard) New() (*Gauge, error) {
+func (p Guard) New() (shed.Gauge, error) {
 	switch {
 	case p.Every < 0:
-		return nil, fmt.Errorf("shed: Guard.Every = %v: must not be negative", p.Every)
+		return nil, fmt.Errorf("pressure: Guard.Every = %v: must not be negative", p.Every)
 	case p.Hold < 0:
-		return nil, fmt.Errorf("shed: Guard.Hold = %v: must not be negative", p.Hold)
+		return nil, fmt.Errorf("pressure: Guard.Hold = %v: must not be negative", p.Hold)
 	case !(p.Cohort >= 0 && p.Cohort < 1):
-		return nil, fmt.Errorf("shed: Guard.Cohort = %v: must be at least 0 and below 1", p.Cohort)
+		return nil, fmt.Errorf("pressure: Guard.Cohort = %v: must be at least 0 and below 1", p.Cohort)
 	}
 	if p.Every == 0 {
 		p.Every = 100 * time.Millisecond
@@ -51,7 +55,7 @@ func (p Guard) New() (*Gauge, error) {
 	if p.Hold == 0 {
 		p.Hold = time.Second
 	}
-	g := &Gauge{every: p.Every, hold: p.Hold, steps: 1}
+	g := &gauge{every: p.Every, hold: p.Hold, steps: 1}
 	if p.Cohort > 0 {
 		g.steps = max(1, int(1/p.Cohort+0.5))
 	}
@@ -60,17 +64,17 @@ func (p Guard) New() (*Gauge, error) {
 			s.Low = 0.95 * s.High
 		}
 		if s.Read == nil || !(s.High > 0) || !(s.Low > 0 && s.Low <= s.High) {
-			return nil, fmt.Errorf("shed: Guard.Signals[%d] (%q): needs Read, and 0 < Low <= High", i, s.Name)
+			return nil, fmt.Errorf("pressure: Guard.Signals[%d] (%q): needs Read, and 0 < Low <= High", i, s.Name)
 		}
 		g.signals = append(g.signals, gauged{Signal: s})
 	}
 	return g, nil
 }
 
-// Gauge says which levels pressure turns away. It is safe for concurrent use, has
-// no goroutine and no lock, and allocates nothing; asking costs a few nanoseconds
-// except for the one request in Every that reads the signals.
-type Gauge struct {
+// gauge is the gauge behind a [Guard]. It has no goroutine and no lock, and allocates
+// nothing; asking costs a few nanoseconds, except for the one request in Every that
+// reads the signals.
+type gauge struct {
 	every, hold time.Duration
 	steps       int // of a level
 	origin      atomic.Int64
@@ -86,9 +90,9 @@ type gauged struct {
 	high bool
 }
 
-// Sheds reports whether work of this level and tenant is to be turned away for
+// Sheds reports whether work of this level and caller is to be turned away for
 // pressure.
-func (g *Gauge) Sheds(now time.Time, l priority.Level, tenant string) bool {
+func (g *gauge) Sheds(now time.Time, l priority.Level, caller string) bool {
 	severity := g.read(now)
 	if severity == 0 || l >= priority.Critical || len(g.signals) == 0 {
 		return false
@@ -99,17 +103,17 @@ func (g *Gauge) Sheds(now time.Time, l priority.Level, tenant string) bool {
 	case within >= g.steps:
 		return true
 	default:
-		return cohort(now, tenant) < float64(within)/float64(g.steps)
+		return cohort(now, caller) < float64(within)/float64(g.steps)
 	}
 }
 
-// Lowest returns the lowest level of which anybody is still let in.
-func (g *Gauge) Lowest(now time.Time) priority.Level {
+// Lowest returns the lowest level that is still let in, at least in part.
+func (g *gauge) Lowest(now time.Time) priority.Level {
 	return priority.FromIndex(min(g.read(now)/g.steps, priority.Count-1))
 }
 
 // read reads the signals if it is time, and returns the severity in force.
-func (g *Gauge) read(now time.Time) int {
+func (g *gauge) read(now time.Time) int {
 	t := time.Duration(now.UnixNano() - g.start(now))
 	if int64(t) >= g.next.Load() && g.busy.CompareAndSwap(false, true) {
 		g.next.Store(int64(t + g.every))
@@ -127,7 +131,7 @@ func (g *Gauge) read(now time.Time) int {
 	return int(g.severity.Load())
 }
 
-func (g *Gauge) start(now time.Time) int64 {
+func (g *gauge) start(now time.Time) int64 {
 	if at := g.origin.Load(); at != 0 {
 		return at
 	}
@@ -154,16 +158,16 @@ func pressureStep(severity, most int, high bool) int {
 	return max(severity-1, 0)
 }
 
-// cohort places a tenant in [0, 1), elsewhere each hour: FNV-1a over the hour and
+// cohort places a caller in [0, 1), elsewhere each hour: FNV-1a over the hour and
 // the name, the same in every process.
-func cohort(now time.Time, tenant string) float64 {
+func cohort(now time.Time, caller string) float64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
 	for hour := uint64(now.Unix() / 3600); hour > 0; hour >>= 8 {
 		h = (h ^ hour&0xff) * prime
 	}
-	for i := range len(tenant) {
-		h = (h ^ uint64(tenant[i])) * prime
+	for i := range len(caller) {
+		h = (h ^ uint64(caller[i])) * prime
 	}
 	h ^= h >> 32 // FNV's high bits lag behind on short input
 	h *= 0x9e3779b97f4a7c15

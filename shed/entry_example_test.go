@@ -8,8 +8,8 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func ExampleDoor() {
-	door := shed.Door{Rate: 100, Service: 20 * time.Millisecond}
+func ExampleEntryCheck() {
+	door := shed.EntryCheck{Rate: 100, Service: 20 * time.Millisecond}
 	newcomer := shed.Arrival{
 		Level:     priority.Normal,
 		Ahead:     30, // 310 ms at 100 a second
@@ -42,8 +42,8 @@ func ExampleMeter() {
 	// Output: 100/s, 80ms
 }
 
-func ExampleComeback() {
-	var back shed.Comeback
+func ExampleRetryAfter() {
+	var back shed.RetryAfter
 	now := time.Unix(0, 0)
 	for range 10 {
 		back.Admitted(now, priority.Normal) // ten a second

@@ -1,4 +1,4 @@
-package shed
+package pressure
 
 import (
 	"database/sql"
@@ -79,7 +79,7 @@ func quantile(h *metrics.Float64Histogram, before []uint64, q float64) float64 {
 
 // PoolWait is the mean wait for a database connection since it was last read, in
 // seconds: pass db.Stats. High at the given wait, low again at half of it; zero or
-// less means 50 ms. When nobody had to wait, the reading is 0.
+// less means 50 ms. When no call had to wait, the reading is 0.
 func PoolWait(stats func() sql.DBStats, high time.Duration) Signal {
 	if high <= 0 {
 		high = 50 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func TestComebackIsOneSecondOnAQuietDay(t *testing.T) {
-	var c shed.Comeback
+func TestRetryAfterIsOneSecondOnAQuietDay(t *testing.T) {
+	var c shed.RetryAfter
 	now := time.Unix(1e9, 0)
 	c.Admitted(now, priority.Normal)
 	if got := c.Refused(now, priority.Normal, 0); got != time.Second {
@@ -17,8 +17,8 @@ func TestComebackIsOneSecondOnAQuietDay(t *testing.T) {
 	}
 }
 
-func TestComebackIsTheTimeToServeThoseSentAway(t *testing.T) {
-	var c shed.Comeback
+func TestRetryAfterIsTheTimeToServeThoseSentAway(t *testing.T) {
+	var c shed.RetryAfter
 	now := time.Unix(1e9, 0)
 	for range 10 { // ten seconds of 20 admissions and 100 refusals a second
 		for range 20 {
@@ -39,8 +39,8 @@ func TestComebackIsTheTimeToServeThoseSentAway(t *testing.T) {
 	}
 }
 
-func TestComebackForgetsWhoIsDueBack(t *testing.T) {
-	var c shed.Comeback
+func TestRetryAfterForgetsWhoIsDueBack(t *testing.T) {
+	var c shed.RetryAfter
 	now := time.Unix(1e9, 0)
 	for range 10 {
 		c.Admitted(now, priority.Normal) // one a second in the window of the first second
@@ -60,8 +60,8 @@ func TestComebackForgetsWhoIsDueBack(t *testing.T) {
 	}
 }
 
-func TestComebackDoublesWhileNothingIsAdmitted(t *testing.T) {
-	var c shed.Comeback
+func TestRetryAfterDoublesWhileNothingIsAdmitted(t *testing.T) {
+	var c shed.RetryAfter
 	start := time.Unix(1e9, 0)
 	for _, want := range []struct{ after, v time.Duration }{
 		{0, 1}, {1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 30}, {3600, 30},
@@ -77,10 +77,10 @@ func TestComebackDoublesWhileNothingIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestComebackSpreadsEvenlyOverVToTwoV(t *testing.T) {
+func TestRetryAfterSpreadsEvenlyOverVToTwoV(t *testing.T) {
 	seen := map[time.Duration]int{}
 	for i := range 1000 {
-		var c shed.Comeback
+		var c shed.RetryAfter
 		now := time.Unix(1e9, 0)
 		c.Refused(now, priority.Normal, 0)
 		seen[c.Refused(now.Add(7*time.Second), priority.Normal, float64(i)/1000)]++
@@ -95,10 +95,10 @@ func TestComebackSpreadsEvenlyOverVToTwoV(t *testing.T) {
 	}
 }
 
-func FuzzComeback(f *testing.F) {
+func FuzzRetryAfter(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 250, 3, 4}, 0.5)
 	f.Fuzz(func(t *testing.T, ops []byte, random float64) {
-		var c shed.Comeback
+		var c shed.RetryAfter
 		now := time.Unix(1e9, 0)
 		for _, op := range ops {
 			switch op % 4 {

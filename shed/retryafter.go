@@ -8,7 +8,7 @@ import (
 	"github.com/headgate-go/headgate/priority"
 )
 
-// Comeback answers the refused: when is it worth asking again? The zero value is
+// RetryAfter answers the refused: when is it worth asking again? The zero value is
 // ready. It is not safe for concurrent use, allocates nothing, and its methods are
 // O(1).
 //
@@ -17,21 +17,21 @@ import (
 // While nothing is admitted v doubles as the drought doubles. The answer is drawn
 // evenly from the whole seconds in [v, 2v], so that callers refused together do
 // not return together.
-type Comeback struct {
+type RetryAfter struct {
 	level [priority.Count]returns
 }
 
 const (
-	comebackWindow = 10               // seconds a refusal or an admission is remembered
-	comebackMost   = 60 * time.Second // the longest answer; v itself is at most half of it
+	retryWindow = 10               // seconds a refusal or an admission is remembered
+	retryMost   = 60 * time.Second // the longest answer; v itself is at most half of it
 )
 
-// Admitted tells that somebody of this level got a slot.
-func (c *Comeback) Admitted(now time.Time, l priority.Level) {
+// Admitted tells that work of this level got a slot.
+func (c *RetryAfter) Admitted(now time.Time, l priority.Level) {
 	r := &c.level[l.Index()]
 	r.advance(now)
 	r.wake()
-	r.admitted[r.second%comebackWindow]++
+	r.admitted[r.second%retryWindow]++
 	r.admits++
 	r.last = now
 }
@@ -39,7 +39,7 @@ func (c *Comeback) Admitted(now time.Time, l priority.Level) {
 // Refused counts a caller of this level that was just refused, and returns when it
 // should come back: whole seconds, 1 to 60. random is evenly spread over [0, 1);
 // values outside count as the nearest inside.
-func (c *Comeback) Refused(now time.Time, l priority.Level, random float64) time.Duration {
+func (c *RetryAfter) Refused(now time.Time, l priority.Level, random float64) time.Duration {
 	r := &c.level[l.Index()]
 	r.advance(now)
 	r.wake()
@@ -49,7 +49,7 @@ func (c *Comeback) Refused(now time.Time, l priority.Level, random float64) time
 	v := r.seconds(now)
 	after := v + min(int64(max(random, 0)*float64(v+1)), v)
 	r.away++
-	r.due[(r.second+min(after, comebackWindow))%len64(r.due[:])]++
+	r.due[(r.second+min(after, retryWindow))%len64(r.due[:])]++
 	return time.Duration(after) * time.Second
 }
 
@@ -62,17 +62,17 @@ type returns struct {
 	last     time.Time     // the latest admission, or the first refusal before any
 	admits   int64         // admissions in the window
 	away     int64         // refused and not yet due back
-	admitted [comebackWindow]int64
-	due      [comebackWindow + 1]int64 // by the second they are due in
+	admitted [retryWindow]int64
+	due      [retryWindow + 1]int64 // by the second they are due in
 }
 
 // seconds returns v for the next caller, who is counted among those away.
 func (r *returns) seconds(now time.Time) int64 {
-	most := int64(comebackMost / time.Second / 2)
+	most := int64(retryMost / time.Second / 2)
 	drought := now.Sub(r.last).Seconds()
 	v := float64(powerBelow(1 + uint64(max(drought, 0))))
 	if r.admits > 0 {
-		window := float64(min(r.second-r.base+1, comebackWindow))
+		window := float64(min(r.second-r.base+1, retryWindow))
 		v = max(v, float64(r.away+1)*window/float64(r.admits))
 	}
 	return int64(math.Ceil(min(max(v, 1), float64(most))))
@@ -100,13 +100,13 @@ func (r *returns) advance(now time.Time) {
 		return
 	}
 	second := int64(since / time.Second)
-	if second-r.second > comebackWindow {
+	if second-r.second > retryWindow {
 		*r = returns{start: r.start, second: second, last: r.last}
 	}
 	r.end = time.Duration(second+1) * time.Second
 	for r.second < second {
 		r.second++
-		i := r.second % comebackWindow
+		i := r.second % retryWindow
 		r.admits -= r.admitted[i]
 		r.admitted[i] = 0
 		j := r.second % len64(r.due[:])
