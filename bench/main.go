@@ -4,6 +4,7 @@
 //	go -C bench run . heap [-length 60s]
 //	go -C bench run . overhead [-json] [-plot DIR] [-short] [-bench admitted] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
 //	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
+//	go -C bench run . sockets [-subjects "headgate;chi"] [-scenarios slow-90] [-passes 3] [-seed 1] [-json] [-report FILE] [-list]
 //	go -C bench run . all [-report FILE] [-short]
 package main
 
@@ -19,6 +20,7 @@ import (
 	"github.com/headgate-go/headgate/bench/heap"
 	"github.com/headgate-go/headgate/bench/overhead"
 	"github.com/headgate-go/headgate/bench/shared"
+	"github.com/headgate-go/headgate/bench/sockets"
 )
 
 // command measures what its arguments say and writes its tables to w.
@@ -30,6 +32,7 @@ var commands = map[string]command{
 	"heap":     runHeap,
 	"overhead": overhead.Main,
 	"shared":   shared.Main,
+	"sockets":  sockets.Main,
 }
 
 func main() {
@@ -38,7 +41,7 @@ func main() {
 		run = commands[os.Args[1]]
 	}
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|heap|shared|all [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|heap|shared|sockets|all [flags]")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, os.Args[2:]); err != nil {
