@@ -116,7 +116,10 @@ func (b *Buckets) Undo(now time.Time, g Grant) { b.Adjust(now, g, -g.Cost) }
 // Adjust implements [Adjuster]. A refund comes back as in Undo: to a bucket that
 // would have been full by now without the grant it adds nothing, so a handler that
 // runs longer than its bucket takes to fill had better be charged afterwards than
-// refunded. A charge may leave the bucket in debt, which is then waited off.
+// refunded. A charge may leave the key's own bucket in debt, which is then waited
+// off. No other key pays for it: in a full table a key without a bucket gets one for
+// its debt, up to an eighth of [MaxKeys] more of them; further charges are lost and
+// counted in [Stats].
 func (b *Buckets) Adjust(now time.Time, g Grant, by int) {
 	s := b.state.Load()
 	if s == nil || by == 0 || g.Cost < 1 {
@@ -126,8 +129,13 @@ func (b *Buckets) Adjust(now time.Time, g Grant, by int) {
 	if in.allow != Metered {
 		return
 	}
+	key, want := b.hash(s, g.Key), in.terms.latest()
+	if by > 0 {
+		s.charge(key, want, s.clock(now), int64(by))
+		return
+	}
 	back := min(-max(int64(by), -math.MaxInt64), int64(g.Cost))
-	s.adjust(b.hash(s, g.Key), in.terms.latest(), s.clock(now), grant{s.clock(g.At), int64(g.Cost), mark(g.Mark)}, back)
+	s.refund(key, want, s.clock(now), grant{s.clock(g.At), int64(g.Cost), mark(g.Mark)}, back)
 }
 
 // Policy implements [Limiter].
@@ -151,9 +159,11 @@ func (b *Buckets) Stats() Stats {
 	if s == nil {
 		return Stats{MaxKeys: b.maxKeys}
 	}
+	keys, most := s.keys.Load(), s.max.Load()
 	return Stats{
-		Keys: int(s.keys.Load()), Peak: int(s.peak.Load()),
-		MaxKeys: int(s.max.Load()), Overflow: s.spilt.Load(),
+		Keys: int(min(keys, most)), Extra: int(max(keys-most, 0)),
+		Peak: int(s.peak.Load()), MaxKeys: int(most),
+		Overflow: s.spilt.Load(), Uncharged: s.lost.Load(),
 	}
 }
 

@@ -57,5 +57,8 @@
 // starts with the shared bucket's balance, and one that comes after a raise of the
 // burst with the old burst: nobody gains by being new.
 //
+// A debt never reaches the shared bucket: a key without a bucket that is charged after
+// the fact gets one of its own, at most an eighth of the bound (and 64) beyond it.
+//
 // A limit with rate 0 never forgets a key that took from it.
 package ratelimit

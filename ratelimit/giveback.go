@@ -11,12 +11,14 @@ type grant struct {
 // mark is what a grant remembers of its bucket, so that its tokens can come back as
 // if they had never been taken: from high to low, 48 bits that tell when the bucket
 // would have been full without it, 8 that count grants, 7 that count changes of
-// terms, and whether it was the spare bucket.
+// terms, and whether it was the spare bucket. Of a spare bucket it knows the terms,
+// in place of the two counts.
 type mark uint64
 
 const (
 	markOverflow = 1
 	markMoves    = 0x7f
+	markTerms    = 0x7fff
 	markGrants   = 0xff
 	markRange    = 48
 	// A grant undone within this time, 19.5 hours, comes back exactly.
@@ -32,6 +34,15 @@ func (b *bucket) mark(full int64) mark {
 func (m mark) moves() uint16  { return uint16(m>>1) & markMoves }
 func (m mark) grants() uint16 { return uint16(m>>8) & markGrants }
 
+// overflow is m as the mark of a grant from the spare bucket of the given terms.
+// Terms beyond what a mark can hold get nothing back.
+func (m mark) overflow(terms uint32) mark {
+	return m&^(markTerms<<1) | mark(min(terms, markTerms))<<1 | markOverflow
+}
+
+// from reports whether m is from the spare bucket of the given terms.
+func (m mark) from(terms uint32) bool { return terms < markTerms && uint32(m>>1)&markTerms == terms }
+
 // span returns the time from the grant until the bucket would have been full, had
 // neither this grant been made nor those before it that were given back since.
 func (m mark) span(given uint64) int64 {
@@ -45,11 +56,15 @@ func (m mark) span(given uint64) int64 {
 // would need a history of the bucket, the bound used here errs against the caller:
 // only near a full bucket, and only when grants are undone neither first nor last.
 func (b *bucket) giveBack(p *pace, g grant, n int64) {
-	if g.mark.moves() != b.moves&markMoves {
-		return
+	if g.mark.moves() == b.moves&markMoves {
+		b.restore(p, g, n, b.latest(g))
 	}
+}
+
+// restore is giveBack for a grant that is known to be of this bucket.
+func (b *bucket) restore(p *pace, g grant, n int64, latest bool) {
 	tokens, part := p.kept(g.cost, n, max(b.last, b.until)-g.at-g.mark.span(b.given))
-	if b.latest(g) {
+	if latest {
 		b.grants--
 	} else {
 		b.note(p, tokens, part)

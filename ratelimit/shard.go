@@ -111,12 +111,7 @@ func (s *shard) sweepLocked(book *termsBook, now int64) int {
 		if slot.key.where == 0 {
 			continue
 		}
-		t := book.at(slot.terms)
-		if t.next.Load() != nil {
-			book.settle(&slot.bucket, t.latest(), now)
-			t = book.at(slot.terms)
-		}
-		if slot.full(&t.pace, now-grace) {
+		if book.atRest(&slot.bucket, now-grace) {
 			slot.key.where &^= 1
 			continue
 		}

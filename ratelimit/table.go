@@ -24,6 +24,7 @@ type table struct {
 	keys  atomic.Int64
 	peak  atomic.Int64
 	spilt atomic.Uint64
+	lost  atomic.Uint64
 
 	sweepDue  atomic.Int64
 	sweepMu   sync.Mutex
@@ -92,6 +93,10 @@ type ask struct {
 
 // take asks the bucket of key for tokens, and remembers it if they were granted.
 func (t *table) take(key hash, want *terms, q ask, d *Decision) {
+	if q.cost > want.burst {
+		t.peek(key, want, q, d) // no bucket can hold that: leave it alone, and at rest
+		return
+	}
 	s := t.shard(key)
 	s.mu.Lock()
 	if b := s.findLocked(key); b != nil {
@@ -103,7 +108,7 @@ func (t *table) take(key hash, want *terms, q ask, d *Decision) {
 	b := want.newcomer(q.now)
 	b.take(&want.pace, q.now, q.cost, q.maxWait, d)
 	switch {
-	case d.OK && !t.addLocked(s, key, b):
+	case d.OK && !t.addLocked(s, key, b, 0):
 		t.spill(want, q, d)
 	case !d.OK && t.keys.Load() >= t.max.Load(): // there was no bucket to be had but the shared one
 		t.spilt.Add(1)
@@ -137,15 +142,19 @@ func (t *table) spill(want *terms, q ask, d *Decision) {
 	t.spilt.Add(1)
 	*d = Decision{Policy: d.Policy, Source: SourceOverflow}
 	want.withSpare(q.now, func(b *bucket) { b.take(&want.pace, q.now, q.cost, q.maxWait, d) })
-	d.Grant.Mark |= markOverflow
+	d.Grant.Mark = uint64(mark(d.Grant.Mark).overflow(want.index))
 }
 
-func (t *table) addLocked(s *shard, key hash, b bucket) bool {
+// addLocked enters the bucket of a key that is not there, if the table has room for
+// it within its bound and extra buckets more.
+func (t *table) addLocked(s *shard, key hash, b bucket, extra int64) bool {
+	most := t.max.Load()
 	n := t.keys.Add(1)
-	if n > t.max.Load() {
+	if n > most+extra {
 		t.keys.Add(-1)
 		return false
 	}
+	n = min(n, most)
 	for peak := t.peak.Load(); n > peak && !t.peak.CompareAndSwap(peak, n); {
 		peak = t.peak.Load()
 	}
@@ -153,34 +162,43 @@ func (t *table) addLocked(s *shard, key hash, b bucket) bool {
 	return true
 }
 
-// adjust gives back n of a grant's tokens, or charges -n more.
-func (t *table) adjust(key hash, want *terms, now int64, g grant, n int64) {
-	change := func(b *bucket) {
-		if n < 0 {
-			b.charge(-n)
-			return
-		}
-		b.giveBack(&want.pace, g, n)
-	}
+// debtors is how many buckets a table may have beyond its bound, for keys that are
+// charged after the fact while it is full.
+func (t *table) debtors() int64 { return t.max.Load()/8 + 64 }
+
+// refund gives n of a grant's tokens back to the bucket that they came from. Nothing
+// is owed to one that is full, forgotten or not.
+func (t *table) refund(key hash, want *terms, now int64, g grant, n int64) {
 	if g.mark&markOverflow != 0 {
-		want.withSpare(now, change)
+		want.refundSpare(now, g, n)
 		return
 	}
 	s := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b := s.findLocked(key); b != nil && !t.book.atRest(b, now-grace) {
+		b.giveBack(&t.book.present(b, now).pace, g, n)
+	}
+}
+
+// charge takes n more tokens from key's own bucket, and makes one where there is
+// none: a debt must not reach the spare bucket, from which other keys start.
+func (t *table) charge(key hash, want *terms, now, n int64) {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if b := s.findLocked(key); b != nil {
-		t.book.settle(b, want, now)
-		change(b)
+		if t.book.atRest(b, now-grace) {
+			t.book.settle(b, want, now) // as if it had been forgotten
+		}
+		t.book.present(b, now)
+		b.charge(n)
 		return
 	}
-	if n > 0 {
-		return // forgotten, so full: nothing is owed to it
-	}
 	b := want.newcomer(now)
-	change(&b)
-	if !t.addLocked(s, key, b) {
-		want.withSpare(now, change)
+	b.charge(n)
+	if !t.addLocked(s, key, b, t.debtors()) {
+		t.lost.Add(1)
 	}
 }
 

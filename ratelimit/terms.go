@@ -53,6 +53,15 @@ func (t *terms) withSpare(now int64, f func(*bucket)) {
 	f(&t.spare)
 }
 
+// refundSpare gives back n of a grant's tokens, if they came from this spare bucket.
+func (t *terms) refundSpare(now int64, g grant, n int64) {
+	t.withSpare(now, func(b *bucket) {
+		if g.mark.from(t.index) {
+			b.restore(&t.pace, g, n, false)
+		}
+	})
+}
+
 // rest notes whether the spare bucket is full again.
 func (t *terms) rest(now int64) {
 	if t.atRest.Load() {
@@ -127,17 +136,65 @@ func (k *termsBook) replaceLocked(old *terms, p pace, now int64) *terms {
 	return t
 }
 
+// reload takes b through the reloads of its plan, and returns the terms in force.
+func (k *termsBook) reload(b *bucket, now int64) *terms {
+	t := k.at(b.terms)
+	for next := t.next.Load(); next != nil; next = t.next.Load() {
+		b.refill(&t.pace, min(next.since, now))
+		b.join(t, next)
+		t = next
+	}
+	return t
+}
+
+// atRest reports whether b was full at the given time. It changes nothing in b: the
+// clock of a sweep is that of another key's request.
+func (k *termsBook) atRest(b *bucket, at int64) bool {
+	t := k.at(b.terms)
+	latest := t.latest()
+	switch {
+	case latest == t:
+		return b.full(&t.pace, at)
+	case latest.since > at:
+		return false
+	}
+	c := *b
+	t = k.reload(&c, at)
+	return c.full(&t.pace, at)
+}
+
+// present brings b up to now under the plan it has, and returns that plan's terms.
+func (k *termsBook) present(b *bucket, now int64) *terms {
+	t := k.reload(b, now)
+	b.refill(&t.pace, now)
+	return t
+}
+
 // settle brings b up to now, through every change of terms since it was last seen,
 // and puts it under want.
 func (k *termsBook) settle(b *bucket, want *terms, now int64) {
-	for b.terms != want.index {
-		old := k.at(b.terms)
-		next, at := want, now
-		if replaced := old.next.Load(); replaced != nil {
-			next, at = replaced, min(replaced.since, now)
-		}
-		b.refill(&old.pace, at)
-		b.join(old, next)
+	if b.terms != want.index {
+		k.change(b, want, now)
 	}
 	b.refill(&want.pace, now)
+}
+
+func (k *termsBook) change(b *bucket, want *terms, now int64) {
+	old := k.reload(b, now)
+	switch {
+	case old == want:
+	case b.full(&old.pace, now-grace):
+		b.renew(want, now)
+	default:
+		b.refill(&old.pace, now)
+		b.join(old, want)
+	}
+}
+
+// renew puts a bucket at rest under another plan: as if it had been forgotten, so
+// that it makes no difference whether the sweep came by.
+func (b *bucket) renew(want *terms, now int64) {
+	moves, grants := b.moves+1, b.grants
+	*b = want.newcomer(now)
+	b.moves, b.grants = moves, grants
 }

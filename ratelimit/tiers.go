@@ -39,7 +39,8 @@ func (p Plan) Unset() bool { return p.Allow == Metered && p.Rate == 0 && p.Burst
 // Tiers returns a limiter like [PerKey] whose numbers depend on Key.Plan. Keys
 // whose plan is unknown or unset get the fallback, which must be set. The table is
 // copied. A key that changes plan keeps its balance, as much as the new burst
-// holds; a key at rest is full under whatever plan it has next.
+// holds; a key at rest, which is one whose bucket has been full for a second, is full
+// under whatever plan it has next.
 func Tiers(fallback Plan, plans map[string]Plan, opts ...Option) *Buckets {
 	b := newBuckets(fallback, "default", opts)
 	b.plans = make(map[string]tier, len(plans))

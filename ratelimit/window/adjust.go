@@ -12,19 +12,25 @@ func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) { l.Adjust(now, g, -g.C
 
 // Adjust implements [ratelimit.Adjuster]: the window in which the grant was made is
 // charged by more, or given back at most what it was charged, as long as it counts.
-// A foreign counter is told in the background.
+// A charge always counts against the key itself, beyond [MaxKeys] too if need be, and
+// never against the count that keys share at the bound. A foreign counter is told in
+// the background.
 func (l *Limiter) Adjust(_ time.Time, g ratelimit.Grant, by int) {
-	if l.err != nil || g.Cost < 1 {
+	if l.err != nil || g.Cost < 1 || by == 0 {
 		return
 	}
 	by = int(min(int64(max(by, -g.Cost)), mostAtOnce))
 	window, source := unmark(g.Mark)
 	c := l.counts.local
 	key := c.hash(g.Key.Space, g.Key.ID)
-	if source == ratelimit.SourceOverflow {
-		key = hash{}
+	switch {
+	case by >= 0:
+		c.charge(key, window, int64(by))
+	case source == ratelimit.SourceOverflow:
+		c.refund(hash{}, window, int64(-by))
+	default:
+		c.refund(key, window, int64(-by))
 	}
-	c.adjust(key, window, int64(by))
 	if source == ratelimit.SourceDirect && l.counts.remote != nil {
 		l.counts.remote.adjust(g.Key, window, by)
 	}

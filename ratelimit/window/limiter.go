@@ -108,7 +108,8 @@ func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, co
 	if l.counts.remote == nil || !l.counts.remote.take(ctx, key, &a) {
 		source = l.alone(key, &a)
 	} else if a.ok {
-		l.counts.note(key, &a)
+		// Keeps this process' own count warm for when the foreign one is away.
+		l.counts.local.note(l.counts.local.hash(key.Space, key.ID), a.window, a.cost)
 	}
 	a.answer(&d)
 	if d.Source = source; source == ratelimit.SourceClosed {
@@ -189,11 +190,6 @@ func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 	}
 }
 
-// note keeps this process' own count warm for when the foreign one is away.
-func (c *counts) note(key ratelimit.Key, a *asked) {
-	c.local.use(c.local.hash(key.Space, key.ID), a.window, a.cost, func(int64, int64) bool { return true })
-}
-
 // turn returns the number of the window that now is in, never one that was left
 // before, and how far it has come.
 func (c *counts) turn(now time.Time, length time.Duration) (window int64, elapsed time.Duration) {
@@ -264,7 +260,11 @@ func (l *Limiter) Stats() ratelimit.Stats {
 		return ratelimit.Stats{}
 	}
 	c := l.counts.local
-	return ratelimit.Stats{Keys: int(c.keys.Load()), MaxKeys: l.maxKeys, Overflow: c.overflow.Load()}
+	keys, most := c.keys.Load(), c.max.Load()
+	return ratelimit.Stats{
+		Keys: int(min(keys, most)), Extra: int(max(keys-most, 0)), MaxKeys: int(most),
+		Overflow: c.overflow.Load(), Uncharged: c.lost.Load(),
+	}
 }
 
 var (
