@@ -11,34 +11,34 @@ import (
 	"github.com/headgate-go/headgate/priority"
 )
 
-// Caller is one way to tell who is asking; exactly one of its fields is set. Of
+// caller is one way to tell who is asking; exactly one of its fields is set. Of
 // several in a list the first that vouches for somebody wins.
-type Caller struct {
-	APIKey  *APIKey  `yaml:"api_key"`
+type caller struct {
+	APIKey  *apiKey  `yaml:"api_key"`
 	Header  string   `yaml:"header"`
 	Address bool     `yaml:"address"`
-	Join    []Caller `yaml:"join"`
+	Join    []caller `yaml:"join"`
 }
 
-// APIKey tells callers by a credential in a header.
-type APIKey struct {
+// apiKey tells callers by a credential in a header.
+type apiKey struct {
 	Header string `yaml:"header"`
-	Keys   []Key  `yaml:"keys"`
+	Keys   []key  `yaml:"keys"`
 }
 
-// Key is one credential and what is known of its holder.
-type Key struct {
+// key is one credential and what is known of its holder.
+type key struct {
 	Key     string `yaml:"key"`    // the credential itself, or
 	SHA256  string `yaml:"sha256"` // its hash in hexadecimal, so that the file is no secret
 	Name    string `yaml:"name"`
 	Plan    string `yaml:"plan"`
 	Alias   string `yaml:"alias"`
-	AtLeast *Level `yaml:"at_least"`
-	AtMost  *Level `yaml:"at_most"`
+	AtLeast *level `yaml:"at_least"`
+	AtMost  *level `yaml:"at_most"`
 }
 
 // identify builds Options.Identify; nil: the client's address.
-func identify(at place, list []Caller, addresses *admission.Addresses) admission.Identify {
+func identify(at place, list []caller, addresses *admission.Addresses) admission.Identify {
 	ids := each(at, list, addresses)
 	if len(ids) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func identify(at place, list []Caller, addresses *admission.Addresses) admission
 	return admission.FirstOf(ids...)
 }
 
-func each(at place, list []Caller, addresses *admission.Addresses) (ids []admission.Identify) {
+func each(at place, list []caller, addresses *admission.Addresses) (ids []admission.Identify) {
 	for i, c := range list {
 		if id := c.identify(at.in(strconv.Itoa(i)), addresses); id != nil {
 			ids = append(ids, id)
@@ -55,7 +55,7 @@ func each(at place, list []Caller, addresses *admission.Addresses) (ids []admiss
 	return ids
 }
 
-func (c Caller) identify(at place, addresses *admission.Addresses) admission.Identify {
+func (c caller) identify(at place, addresses *admission.Addresses) admission.Identify {
 	var ids []admission.Identify
 	if c.APIKey != nil {
 		ids = append(ids, c.APIKey.identify(at.in("api_key")))
@@ -80,7 +80,7 @@ func (c Caller) identify(at place, addresses *admission.Addresses) admission.Ide
 
 type digest = [sha256.Size]byte
 
-func (k APIKey) identify(at place) admission.Identify {
+func (k apiKey) identify(at place) admission.Identify {
 	if k.Header == "" {
 		at.in("header").wrongf("which header holds the key?")
 		return nil
@@ -101,7 +101,7 @@ func (k APIKey) identify(at place) admission.Identify {
 	})
 }
 
-func (k Key) digest() (sum digest, err error) {
+func (k key) digest() (sum digest, err error) {
 	switch {
 	case (k.Key == "") == (k.SHA256 == ""):
 		return sum, errors.New("either key or sha256")
@@ -117,7 +117,7 @@ func (k Key) digest() (sum digest, err error) {
 
 // caller names the holder. A key without a name is named by its hash: the
 // credential itself stays out of whatever is kept by name.
-func (k Key) caller(at place, sum digest) admission.Caller {
+func (k key) caller(at place, sum digest) admission.Caller {
 	c := admission.Caller{Key: k.Name, Plan: k.Plan, Alias: k.Alias}
 	if c.Key == "" {
 		c.Key = hex.EncodeToString(sum[:])

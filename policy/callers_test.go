@@ -11,6 +11,7 @@ import (
 func TestCallersAreToldAsTheFileSays(t *testing.T) {
 	opts, err := build(`
 gate:
+  limits: {rate: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}}
   callers:
     - api_key:
         header: X-API-Key

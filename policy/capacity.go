@@ -8,16 +8,16 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Pool is [admission.Pool].
-type Pool struct {
-	Limit           Law   `yaml:"limit"`
-	MaxWait         Wait  `yaml:"max_wait"`
+// pool is [admission.Pool].
+type pool struct {
+	Limit           law   `yaml:"limit"`
+	MaxWait         wait  `yaml:"max_wait"`
 	MaxWaiting      Int   `yaml:"max_waiting"`
 	MaxWaitingBytes Bytes `yaml:"max_waiting_bytes"`
 	CriticalReserve Int   `yaml:"critical_reserve"`
 }
 
-func (p Pool) options(at place) admission.Pool {
+func (p pool) options(at place) admission.Pool {
 	pool := admission.Pool{
 		Limit: p.Limit.options(at.in("limit")), MaxWait: time.Duration(p.MaxWait),
 		MaxWaiting: int(p.MaxWaiting), MaxWaitingBytes: int64(p.MaxWaitingBytes), CriticalReserve: int(p.CriticalReserve),
@@ -32,49 +32,49 @@ func (p Pool) options(at place) admission.Pool {
 	return pool
 }
 
-// Law is one [shed.Limit]: the way the number of slots is found. Empty:
+// law is one [shed.Limit]: the way the number of slots is found. Empty:
 // [shed.Throughput] with its defaults.
-type Law struct {
-	Throughput *Throughput `yaml:"throughput"`
-	Gradient2  *Gradient2  `yaml:"gradient2"`
-	Vegas      *Vegas      `yaml:"vegas"`
-	AIMD       *AIMD       `yaml:"aimd"`
+type law struct {
+	Throughput *throughput `yaml:"throughput"`
+	Gradient2  *gradient2  `yaml:"gradient2"`
+	Vegas      *vegas      `yaml:"vegas"`
+	AIMD       *aimd       `yaml:"aimd"`
 	Fixed      *Int        `yaml:"fixed"`
 }
 
-// Throughput is [shed.Throughput].
-type Throughput struct {
+// throughput is [shed.Throughput].
+type throughput struct {
 	Min           Int      `yaml:"min"`
 	Max           Int      `yaml:"max"`
 	Initial       Int      `yaml:"initial"`
 	TargetLatency Duration `yaml:"target_latency"`
 }
 
-// Gradient2 is [shed.Gradient2].
-type Gradient2 struct {
+// gradient2 is [shed.Gradient2].
+type gradient2 struct {
 	Min       Int    `yaml:"min"`
 	Max       Int    `yaml:"max"`
 	Initial   Int    `yaml:"initial"`
-	Tolerance Number `yaml:"tolerance"`
+	Tolerance number `yaml:"tolerance"`
 }
 
-// Vegas is [shed.Vegas].
-type Vegas struct {
+// vegas is [shed.Vegas].
+type vegas struct {
 	Min     Int `yaml:"min"`
 	Max     Int `yaml:"max"`
 	Initial Int `yaml:"initial"`
 }
 
-// AIMD is [shed.AIMD].
-type AIMD struct {
+// aimd is [shed.AIMD].
+type aimd struct {
 	Min     Int    `yaml:"min"`
 	Max     Int    `yaml:"max"`
 	Initial Int    `yaml:"initial"`
-	Backoff Number `yaml:"backoff"`
+	Backoff number `yaml:"backoff"`
 }
 
 // options returns the law, or nil when it makes no sense.
-func (l Law) options(at place) shed.Limit {
+func (l law) options(at place) shed.Limit {
 	all := l.all()
 	switch len(all) {
 	case 0:
@@ -91,7 +91,7 @@ func (l Law) options(at place) shed.Limit {
 }
 
 // all returns the laws that are set.
-func (l Law) all() (all []shed.Limit) {
+func (l law) all() (all []shed.Limit) {
 	if t := l.Throughput; t != nil {
 		all = append(all, shed.Throughput{
 			Min: int(t.Min), Max: int(t.Max), Initial: int(t.Initial), TargetLatency: time.Duration(t.TargetLatency),

@@ -1,15 +1,13 @@
 package policy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/headgate-go/headgate/policy/internal/tree"
 )
 
 // MaxSize bounds the file, in bytes. A policy is written by hand: a larger file is
@@ -28,8 +26,7 @@ const MaxSize = 1 << 20
 // safe for concurrent use.
 type Document struct {
 	name string
-	text []byte
-	root ast.Node // nil: nothing but comments
+	root *tree.Node // nil: nothing but comments
 }
 
 // ReadDocument reads and parses the file at path.
@@ -52,23 +49,12 @@ func ParseDocument(name string, text []byte) (*Document, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("%s: larger than %d bytes", name, MaxSize)
 	}
-	d := &Document{name: name, text: text}
-	file, err := parser.ParseBytes(text, 0)
+	d := &Document{name: name}
+	root, err := tree.Parse(text)
 	if err != nil {
-		return nil, d.positioned(err)
+		return nil, d.placed(err)
 	}
-	var bodies []ast.Node
-	for _, doc := range file.Docs {
-		if _, comment := doc.Body.(*ast.CommentGroupNode); doc.Body != nil && !comment {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	if len(bodies) > 1 {
-		return nil, d.errorAt(bodies[1], "a second document: a policy is one")
-	}
-	if len(bodies) == 1 {
-		d.root = bodies[0]
-	}
+	d.root = root
 	return d, nil
 }
 
@@ -79,13 +65,7 @@ func (d *Document) Empty() bool { return d.root == nil }
 // Decode fills the struct that into points to. Fields that the struct does not
 // have, fields given twice and values of the wrong type are errors; fields that
 // the document does not have are left as they are.
-func (d *Document) Decode(into any) error {
-	if d.root == nil {
-		return nil
-	}
-	err := yaml.NewDecoder(bytes.NewReader(d.text), yaml.Strict()).Decode(into)
-	return d.positioned(err)
-}
+func (d *Document) Decode(into any) error { return d.placed(d.root.Decode(into)) }
 
 // At adds file and line to the [FieldError]s in err, however they were joined. An
 // error without any, and nil, are returned as they are.
@@ -101,33 +81,37 @@ func (d *Document) At(err error) error {
 	return errors.Join(located...)
 }
 
+// locate adds the place of the field, or of the deepest above it that is there.
 func (d *Document) locate(e *FieldError) error {
-	node := find(d.root, e.path)
-	if node == nil {
+	node, known := d.root, false
+	for _, step := range e.path {
+		below := node.Step(step)
+		if below == nil {
+			break
+		}
+		node, known = below, true
+	}
+	if !known {
 		return fmt.Errorf("%s: %w", d.name, e)
 	}
-	p := beginning(node)
-	return fmt.Errorf("%s:%d:%d: %w", d.name, p.Line, p.Column, e)
+	return fmt.Errorf("%s:%d:%d: %w", d.name, node.Line, node.Column, e)
 }
 
-// positioned says where in the file the parser or the decoder stumbled.
-func (d *Document) positioned(err error) error {
-	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil {
-		if err != nil {
-			return fmt.Errorf("%s: %w", d.name, err)
-		}
-		return nil
+// placed says where in the file the parser or the decoder stumbled.
+func (d *Document) placed(err error) error {
+	var e *tree.Error
+	if !errors.As(err, &e) {
+		return err
 	}
-	p := at.GetToken().Position
-	message := at.GetMessage()
-	if field := pathTo(d.root, p.Line, p.Column); field != "" {
-		message = field + ": " + message
+	message := e.Message
+	if len(e.Path) > 0 {
+		message = strings.Join(e.Path, ".") + ": " + message
 	}
-	return fmt.Errorf("%s:%d:%d: %s", d.name, p.Line, p.Column, message)
-}
-
-func (d *Document) errorAt(node ast.Node, message string) error {
-	p := beginning(node)
-	return fmt.Errorf("%s:%d:%d: %s", d.name, p.Line, p.Column, message)
+	switch {
+	case e.Column > 0:
+		return fmt.Errorf("%s:%d:%d: %s", d.name, e.Line, e.Column, message)
+	case e.Line > 0:
+		return fmt.Errorf("%s:%d: %s", d.name, e.Line, message)
+	}
+	return fmt.Errorf("%s: %s", d.name, message)
 }

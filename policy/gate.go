@@ -11,24 +11,24 @@ import (
 	"github.com/headgate-go/headgate/priority"
 )
 
-// Gate is [admission.Options] as a file spells it.
-type Gate struct {
+// gate is [admission.Options] as a file spells it.
+type gate struct {
 	Name        string           `yaml:"name"`
-	Callers     []Caller         `yaml:"callers"`
-	ClientIP    ClientIP         `yaml:"client_ip"`
-	Limits      Limits           `yaml:"limits"`
-	Capacity    Pool             `yaml:"capacity"`
-	Pools       map[string]Pool  `yaml:"pools"`
-	Pressure    Pressure         `yaml:"pressure"`
-	Deadline    Deadline         `yaml:"deadline"`
+	Callers     []caller         `yaml:"callers"`
+	ClientIP    clientIP         `yaml:"client_ip"`
+	Limits      limitSet         `yaml:"limits"`
+	Capacity    pool             `yaml:"capacity"`
+	Pools       map[string]pool  `yaml:"pools"`
+	Pressure    pressureGuard    `yaml:"pressure"`
+	Deadline    deadline         `yaml:"deadline"`
 	LevelHeader string           `yaml:"level_header"`
-	Routes      map[string]Route `yaml:"routes"`
+	Routes      map[string]route `yaml:"routes"`
 	Headers     []string         `yaml:"headers"`
 	Shadow      []string         `yaml:"shadow"`
 	Outcomes    string           `yaml:"outcomes"`
 }
 
-func (g *Gate) options(at place, ls limits) admission.Options {
+func (g *gate) options(at place, ls limits) admission.Options {
 	clientIP, addresses := g.ClientIP.options(at.in("client_ip"))
 	opts := admission.Options{
 		Name:        g.Name,
@@ -52,18 +52,19 @@ func (g *Gate) options(at place, ls limits) admission.Options {
 		opts.Pools[name] = pool.options(at.in("pools", name))
 	}
 	opts.Routes = g.routes(at.in("routes"), ls)
+	g.checkPlans(at)
 	return opts
 }
 
-// ClientIP is [admission.ClientIP].
-type ClientIP struct {
+// clientIP is [admission.ClientIP].
+type clientIP struct {
 	Trusted  []string `yaml:"trusted"`
 	Hops     Int      `yaml:"hops"`
 	Header   string   `yaml:"header"`
 	IPv6Bits Int      `yaml:"ipv6_bits"`
 }
 
-func (c ClientIP) options(at place) (admission.ClientIP, *admission.Addresses) {
+func (c clientIP) options(at place) (admission.ClientIP, *admission.Addresses) {
 	opts := admission.ClientIP{
 		Trusted: c.Trusted, Hops: int(c.Hops), Header: c.Header, IPv6Bits: int(c.IPv6Bits),
 	}
@@ -72,15 +73,15 @@ func (c ClientIP) options(at place) (admission.ClientIP, *admission.Addresses) {
 	return opts, addresses
 }
 
-// Deadline is [admission.Deadline]: the smallest of what is set wins.
-type Deadline struct {
+// deadline is [admission.Deadline]: the smallest of what is set wins.
+type deadline struct {
 	Longest Duration `yaml:"longest"`
 	Header  string   `yaml:"header"`
 	GRPC    bool     `yaml:"grpc"`
 	Envoy   bool     `yaml:"envoy"`
 }
 
-func (d Deadline) options(at place) admission.Deadline {
+func (d deadline) options(at place) admission.Deadline {
 	longest := time.Duration(d.Longest)
 	if longest < 0 {
 		at.in("longest").wrongf("must not be negative")
@@ -98,12 +99,12 @@ func (d Deadline) options(at place) admission.Deadline {
 	return admission.Deadlines(all...)
 }
 
-// Route is one of [admission.Options].Routes. A route that is left empty is at
+// route is one of [admission.Options].Routes. A route that is left empty is at
 // level normal.
-type Route struct {
-	Level   Level    `yaml:"level"`
+type route struct {
+	Level   level    `yaml:"level"`
 	Cost    Int      `yaml:"cost"`
-	Rate    *Limit   `yaml:"rate"`
+	Rate    *limit   `yaml:"rate"`
 	Cap     Int      `yaml:"cap"`
 	Timeout Duration `yaml:"timeout"`
 	Pool    string   `yaml:"pool"`
@@ -111,7 +112,7 @@ type Route struct {
 	Exempt  bool     `yaml:"exempt"`
 }
 
-func (g *Gate) routes(at place, ls limits) map[string]admission.Rule {
+func (g *gate) routes(at place, ls limits) map[string]admission.Rule {
 	if len(g.Routes) == 0 {
 		return nil
 	}
@@ -123,7 +124,7 @@ func (g *Gate) routes(at place, ls limits) map[string]admission.Rule {
 		route := g.Routes[pattern]
 		if route.Pool != "" {
 			if _, ok := g.Pools[route.Pool]; !ok {
-				here.in("pool").wrongf("%q is not in gate.pools", route.Pool)
+				here.in("pool").wrong(unknown(route.Pool, g.Pools, "gate.pools is empty"))
 			}
 		}
 		rules[pattern] = admission.AtLevel(priority.Level(route.Level), route.options(here, ls)...)
@@ -143,7 +144,7 @@ func register(mux *http.ServeMux, pattern string) (err error) {
 	return nil
 }
 
-func (r Route) options(at place, ls limits) (opts []admission.RouteOption) {
+func (r route) options(at place, ls limits) (opts []admission.RouteOption) {
 	for _, n := range []struct {
 		field  string
 		value  Int
@@ -172,7 +173,7 @@ func (r Route) options(at place, ls limits) (opts []admission.RouteOption) {
 }
 
 // exempt adds the option that excludes all others.
-func (r Route) exempt(at place, opts []admission.RouteOption) []admission.RouteOption {
+func (r route) exempt(at place, opts []admission.RouteOption) []admission.RouteOption {
 	if !r.Exempt {
 		if r.Cap > 0 && r.Stream > 0 {
 			at.in("cap").wrongf("not together with stream, which is a cap")

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -12,25 +14,29 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/window"
 )
 
-// Limits are the rate limits of [admission.Options] and its CallerCap.
-type Limits struct {
-	Rate      *Limit `yaml:"rate"`
-	Anonymous *Limit `yaml:"anonymous"`
-	Address   *Limit `yaml:"address"`
-	Quota     *Limit `yaml:"quota"`
+// limitSet are the rate limits of [admission.Options] and its CallerCap.
+type limitSet struct {
+	Rate      *limit `yaml:"rate"`
+	Anonymous *limit `yaml:"anonymous"`
+	Address   *limit `yaml:"address"`
+	Quota     *limit `yaml:"quota"`
 	CallerCap Int    `yaml:"caller_cap"`
 }
 
-func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
-	for _, one := range []struct {
-		field string
-		limit *Limit
-		into  *ratelimit.Limiter
-	}{
-		{"rate", l.Rate, &opts.Rate}, {"anonymous", l.Anonymous, &opts.Anonymous},
-		{"address", l.Address, &opts.Address}, {"quota", l.Quota, &opts.Quota},
-	} {
-		*one.into = one.limit.limiter(at.in(one.field), ls)
+// each returns the limits with their fields, those that are not set as nil.
+func (l *limitSet) each() []fieldLimit {
+	return []fieldLimit{{"rate", l.Rate}, {"anonymous", l.Anonymous}, {"address", l.Address}, {"quota", l.Quota}}
+}
+
+type fieldLimit struct {
+	field string
+	limit *limit
+}
+
+func (l *limitSet) fill(at place, ls limits, opts *admission.Options) {
+	for i, into := range []*ratelimit.Limiter{&opts.Rate, &opts.Anonymous, &opts.Address, &opts.Quota} {
+		one := l.each()[i]
+		*into = one.limit.limiter(at.in(one.field), ls)
 	}
 	if l.CallerCap < 0 {
 		at.in("caller_cap").wrongf("must not be negative")
@@ -38,41 +44,42 @@ func (l *Limits) fill(at place, ls limits, opts *admission.Options) {
 	opts.CallerCap = int(l.CallerCap)
 }
 
-// Limit is one rate limit. With Rate and Burst it is a token bucket for each key;
+// limit is one rate limit. With Rate and Burst it is a token bucket for each key;
 // with Count and Per it counts in windows of that length (see package window).
-type Limit struct {
-	Rate   Rate            `yaml:"rate"`
+type limit struct {
+	Rate   perSecond       `yaml:"rate"`
 	Burst  Int             `yaml:"burst"`
 	Count  Int             `yaml:"count"`
 	Per    Duration        `yaml:"per"`
 	Name   string          `yaml:"name"`
 	Global bool            `yaml:"global"`
 	Keys   Int             `yaml:"keys"`
-	Plans  map[string]Plan `yaml:"plans"`
+	Plans  map[string]plan `yaml:"plans"`
 	Shadow bool            `yaml:"shadow"`
 	Local  bool            `yaml:"local"`
 }
 
-// Plan is a row of numbers for the callers that have been sold it. Without a rate,
+// plan is a row of numbers for the callers that have been sold it. Without a rate,
 // or a count, it has those of the limit.
-type Plan struct {
-	Rate  Rate   `yaml:"rate"`
-	Burst Int    `yaml:"burst"`
-	Count Int    `yaml:"count"`
-	Allow string `yaml:"allow"`
-	Cost  Int    `yaml:"cost"`
-	Level string `yaml:"level"`
-	Share Number `yaml:"share"`
+type plan struct {
+	Rate  perSecond `yaml:"rate"`
+	Burst Int       `yaml:"burst"`
+	Count Int       `yaml:"count"`
+	Allow string    `yaml:"allow"`
+	Cost  Int       `yaml:"cost"`
+	Level string    `yaml:"level"`
+	Share number    `yaml:"share"`
 }
 
 // limits are what all limits of a file have in common.
 type limits struct {
 	redis  string
 	shared func(SharedLimit) (ratelimit.Limiter, error)
+	named  map[string]SharedLimit // those shared so far
 }
 
 // limiter builds the limit; nil for none, and for one that makes no sense.
-func (l *Limit) limiter(at place, ls limits) ratelimit.Limiter {
+func (l *limit) limiter(at place, ls limits) ratelimit.Limiter {
 	if l == nil {
 		return nil
 	}
@@ -90,7 +97,7 @@ func (l *Limit) limiter(at place, ls limits) ratelimit.Limiter {
 	return built
 }
 
-func (l *Limit) build(at place, ls limits) (ratelimit.Limiter, error) {
+func (l *limit) build(at place, ls limits) (ratelimit.Limiter, error) {
 	name := l.Name
 	if name == "" {
 		name = at.path[len(at.path)-1]
@@ -116,12 +123,12 @@ func (l *Limit) build(at place, ls limits) (ratelimit.Limiter, error) {
 	return ratelimit.PerKey(rate.Limit(l.Rate), int(l.Burst), opts...), nil
 }
 
-func (l *Limit) fallback() ratelimit.Plan {
+func (l *limit) fallback() ratelimit.Plan {
 	return ratelimit.Plan{Rate: rate.Limit(l.Rate), Burst: int(l.Burst)}
 }
 
 // share asks for the limit that all processes share.
-func (l *Limit) share(at place, ls limits) (ratelimit.Limiter, error) {
+func (l *limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.shared == nil {
 		return nil, errors.New("redis is set, but this program cannot share limits: say local: true")
 	}
@@ -136,11 +143,15 @@ func (l *Limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 	if len(l.Plans) > 0 {
 		limit.Plans = l.plans(at.in("plans"))
 	}
+	if twin, ok := ls.named[name]; ok && !reflect.DeepEqual(twin, limit) {
+		return nil, fmt.Errorf("another limit named %q has other numbers: in Redis both would be one", name)
+	}
+	ls.named[name] = limit
 	return ls.shared(limit)
 }
 
 // window counts in windows.
-func (l *Limit) window(at place, name string) (ratelimit.Limiter, error) {
+func (l *limit) window(at place, name string) (ratelimit.Limiter, error) {
 	if l.Rate != 0 || l.Burst != 0 || l.Global {
 		return nil, errors.New("either rate and burst, or count and per")
 	}
@@ -154,12 +165,12 @@ func (l *Limit) window(at place, name string) (ratelimit.Limiter, error) {
 	return window.PerKey(int(l.Count), time.Duration(l.Per), opts...), nil
 }
 
-func (l *Limit) quotas(at place) map[string]int {
+func (l *limit) quotas(at place) map[string]int {
 	quotas := make(map[string]int, len(l.Plans))
 	for name, p := range l.Plans {
 		here := at.in(name)
 		switch allow := allowed(here, p.Allow); {
-		case p != Plan{Count: p.Count, Allow: p.Allow}:
+		case p != (plan{Count: p.Count, Allow: p.Allow}):
 			here.wrongf("a plan of a count has a count, or allow")
 		case allow == ratelimit.Everything:
 			quotas[name] = window.Unlimited
@@ -179,7 +190,7 @@ var allowances = map[string]ratelimit.Allow{
 	"everything": ratelimit.Everything, "nothing": ratelimit.Nothing,
 }
 
-func (l *Limit) plans(at place) map[string]ratelimit.Plan {
+func (l *limit) plans(at place) map[string]ratelimit.Plan {
 	plans := make(map[string]ratelimit.Plan, len(l.Plans))
 	for name, p := range l.Plans {
 		if p.Count != 0 {

@@ -7,37 +7,41 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Outbound is [outbound.Options] as a file spells it.
-type Outbound struct {
+// outboundCalls is [outbound.Options] as a file spells it.
+type outboundCalls struct {
 	Name           string   `yaml:"name"`
-	Rate           *Limit   `yaml:"rate"`
+	Rate           *limit   `yaml:"rate"`
 	MaxWait        Duration `yaml:"max_wait"`
 	MaxPause       Duration `yaml:"max_pause"`
-	Budget         Budget   `yaml:"budget"`
+	Budget         budget   `yaml:"budget"`
 	MaxOperations  Int      `yaml:"max_operations"`
-	InFlight       *Law     `yaml:"in_flight"`
-	Retry          Retry    `yaml:"retry"`
+	InFlight       *law     `yaml:"in_flight"`
+	Retry          retry    `yaml:"retry"`
 	AttemptTimeout Duration `yaml:"attempt_timeout"`
 	DeadlineHeader string   `yaml:"deadline_header"`
 	LevelHeader    string   `yaml:"level_header"`
 	CountResends   bool     `yaml:"count_resends"`
 }
 
-// Budget is [outbound.BudgetOptions]. A negative number allows nothing.
-type Budget struct {
-	Ratio Number `yaml:"ratio"`
-	Floor Number `yaml:"floor"`
+// budget is [outbound.BudgetOptions]. A negative number allows nothing.
+type budget struct {
+	Ratio number `yaml:"ratio"`
+	Floor number `yaml:"floor"`
 }
 
-// Retry is [outbound.RetryOptions].
-type Retry struct {
+// retry is [outbound.RetryOptions].
+type retry struct {
 	Attempts   Int      `yaml:"attempts"`
 	MaxHint    Duration `yaml:"max_hint"`
 	MinBackoff Duration `yaml:"min_backoff"`
 	MaxBackoff Duration `yaml:"max_backoff"`
+	MaxElapsed Duration `yaml:"max_elapsed"`
 }
 
-func (o *Outbound) options(at place, ls limits) outbound.Options {
+func (o *outboundCalls) options(at place, ls limits) outbound.Options {
+	if o.Rate != nil && len(o.Rate.Plans) > 0 {
+		at.in("rate", "plans").wrongf("plans are of callers: a call that goes out has none")
+	}
 	return outbound.Options{
 		Name:           o.Name,
 		Rate:           o.Rate.limiter(at.in("rate"), ls),
@@ -53,11 +57,12 @@ func (o *Outbound) options(at place, ls limits) outbound.Options {
 		Retry: outbound.RetryOptions{
 			Attempts: int(o.Retry.Attempts), MaxHint: time.Duration(o.Retry.MaxHint),
 			MinBackoff: time.Duration(o.Retry.MinBackoff), MaxBackoff: time.Duration(o.Retry.MaxBackoff),
+			MaxElapsed: time.Duration(o.Retry.MaxElapsed),
 		},
 	}
 }
 
-func (o *Outbound) inFlight(at place) shed.Limit {
+func (o *outboundCalls) inFlight(at place) shed.Limit {
 	if o.InFlight == nil {
 		return nil
 	}

@@ -12,9 +12,9 @@ type Policy struct {
 	// as redis://10.0.0.7:6379/0. Empty: every process has limits of its own.
 	Redis string `yaml:"redis"`
 	// Gate is what comes in.
-	Gate Gate `yaml:"gate"`
+	Gate gate `yaml:"gate"`
 	// Outbound is what goes out.
-	Outbound Outbound `yaml:"outbound"`
+	Outbound outboundCalls `yaml:"outbound"`
 }
 
 // Resources are what a file can name but not hold. The zero value is enough for a
@@ -89,7 +89,7 @@ func (f *File) OutboundOptions(r Resources) (outbound.Options, error) {
 // of them at once.
 func (p *Policy) GateOptions(r Resources) (admission.Options, error) {
 	at := start("gate")
-	opts := p.Gate.options(at, limits{redis: p.Redis, shared: r.Shared})
+	opts := p.Gate.options(at, p.limits(r))
 	opts.Observer = r.Observer
 	if err := at.err(); err != nil {
 		return admission.Options{}, err
@@ -106,7 +106,7 @@ func (p *Policy) GateOptions(r Resources) (admission.Options, error) {
 // OutboundOptions returns the options of section outbound.
 func (p *Policy) OutboundOptions(r Resources) (outbound.Options, error) {
 	at := start("outbound")
-	opts := p.Outbound.options(at, limits{redis: p.Redis, shared: r.Shared})
+	opts := p.Outbound.options(at, p.limits(r))
 	if err := at.err(); err != nil {
 		return outbound.Options{}, err
 	}
@@ -115,4 +115,8 @@ func (p *Policy) OutboundOptions(r Resources) (outbound.Options, error) {
 	}
 	opts.Observer = r.OutboundObserver
 	return opts, at.err()
+}
+
+func (p *Policy) limits(r Resources) limits {
+	return limits{redis: p.Redis, shared: r.Shared, named: map[string]SharedLimit{}}
 }

@@ -2,9 +2,11 @@ package policy
 
 import (
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,12 +33,12 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 		{"unknown below", "gate:\n  limit: 4", "policy.yaml:2:3: gate.limit: unknown field"},
 		{"unknown in a route", "gate:\n  routes:\n    \"GET /a\": {levle: high}", "policy.yaml:3:16: gate.routes.GET /a.levle: unknown field"},
 		{"given twice", "gate:\n  name: a\n  name: b", "policy.yaml:3:3: "},
-		{"not YAML", "gate: [", "policy.yaml:1:7: "},
+		{"not YAML", "gate: [", "policy.yaml:1: "},
 		{"a list for a section", "gate:\n  - 1", "policy.yaml:2:"},
 		{"two documents", "gate: {}\n---\ngate: {}", "policy.yaml:3:1: a second document"},
 		{"half a request", "gate:\n  limits:\n    rate:\n      burst: 1.5\n", "policy.yaml:4:14: gate.limits.rate.burst: must be a whole number, not \"1.5\""},
 		{"word for a number", "gate:\n  limits: {caller_cap: ten}", "policy.yaml:2:24: gate.limits.caller_cap: must be a whole number"},
-		{"list for a number", "gate:\n  limits: {caller_cap: [1]}", "policy.yaml:2:24: must be a whole number"},
+		{"list for a number", "gate:\n  limits: {caller_cap: [1]}", "policy.yaml:2:24: gate.limits.caller_cap: must be a single value"},
 		{"rate without unit", "gate:\n  limits:\n    rate: {rate: 50, burst: 1}", "policy.yaml:3:18: gate.limits.rate.rate: must be a rate such as 50/s"},
 		{"no duration", "gate:\n  capacity:\n    max_wait: 5", "policy.yaml:3:15: gate.capacity.max_wait: must be a time"},
 		{"no level", "gate:\n  routes:\n    /a: {level: urgent}", "policy.yaml:3:17: gate.routes./a.level: must be batch, normal, high or critical"},
@@ -48,10 +50,11 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 		{"rate not a number", "gate:\n  limits:\n    rate: {rate: NaN/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
 		{"two laws", "gate:\n  capacity:\n    limit: {fixed: 3, throughput: {}}", "policy.yaml:3:12: gate.capacity.limit: one law, not 2"},
 		{"law out of range", "gate:\n  capacity:\n    limit: {aimd: {backoff: 2}}", "policy.yaml:3:12: gate.capacity.limit: shed: AIMD.Backoff"},
-		{"pressure", "gate:\n  pressure: {heap: {high: 0.5, low: 0.9}}", "policy.yaml:2:13: gate.pressure: shed: Guard.Signals[0]"},
+		{"pressure", "gate:\n  pressure: {heap: {high: 0.5, low: 0.9}}", "policy.yaml:2:13: gate.pressure: pressure: Guard.Signals[0]"},
 		{"no slots", "gate:\n  capacity:\n    limit: {fixed: 0}", "policy.yaml:3:12: gate.capacity.limit: shed: Fixed = 0"},
 		{"min above max", "gate:\n  pools:\n    db: {limit: {throughput: {min: 9, max: 3}}}", "gate.pools.db.limit: shed: Throughput.Max = 3"},
-		{"pool that is not there", "gate:\n  routes:\n    /a: {pool: db}", "policy.yaml:3:16: gate.routes./a.pool: \"db\" is not in gate.pools"},
+		{"pool that is not there", "gate:\n  routes:\n    /a: {pool: db}", "policy.yaml:3:16: gate.routes./a.pool: unknown \"db\": gate.pools is empty"},
+		{"one of other pools", "gate:\n  pools: {x: {limit: {fixed: 1}}}\n  routes:\n    /a: {pool: db}", "policy.yaml:4:16: gate.routes./a.pool: unknown \"db\"; there are: x"},
 		{"patterns in conflict", "gate:\n  routes:\n    /a/{x}: {}\n    /{y}/b: {}", "policy.yaml:4:13: gate.routes./{y}/b: "},
 		{"exempt and more", "gate:\n  routes:\n    /a: {exempt: true, cost: 2}", "policy.yaml:3:18: gate.routes./a.exempt: excludes"},
 		{"cap and stream", "gate:\n  routes:\n    /a: {cap: 1, stream: 2}", "policy.yaml:3:15: gate.routes./a.cap: not together"},
@@ -75,6 +78,7 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 		{"count in a plan of a rate", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {count: 3}}}", "gate.limits.rate.plans.a.count: a plan of a rate"},
 		{"redis and no way to it", "redis: redis://h:1\ngate:\n  limits:\n    rate: {rate: 1/s, burst: 1}", "policy.yaml:4:11: gate.limits.rate: redis is set"},
 		{"outbound", "outbound:\n  retry: {attempts: -1}", "outbound: "},
+		{"plans of calls that go out", "outbound:\n  rate: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}", "policy.yaml:2:38: outbound.rate.plans: plans are of callers"},
 		{"outbound law", "outbound:\n  in_flight: {fixed: 0}", "policy.yaml:2:14: outbound.in_flight: shed: Fixed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,6 +88,128 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Case PO-02: tried on the product
+func TestAPlanThatNoLimitKnowsIsAMistake(t *testing.T) {
+	const keys = "gate:\n  callers:\n    - api_key: {header: K, keys: [{key: a, plan: gold}]}\n"
+	for _, c := range []struct{ name, limits, want string }{
+		{"no limit at all", "", `policy.yaml:3:50: gate.callers.0.api_key.keys.0.plan: unknown "gold": no limit has such a plan`},
+		{"limits without plans", "  limits: {rate: {rate: 1/s, burst: 1}}", `unknown "gold": no limit`},
+		{"misspelt", "  limits: {rate: {rate: 1/s, burst: 1, plans: {glod: {rate: 2/s, burst: 2}}}}", `unknown "gold"; there are: glod`},
+		{"of the address, which is counted before", "  limits: {address: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}}", `unknown "gold": no limit`},
+		{"of the rate", "  limits: {rate: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}}", ""},
+		{"of the quota", "  limits: {quota: {count: 1, per: 24h, plans: {gold: {count: 2}}}}", ""},
+		{"of a route", "  routes: {/a: {rate: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}}}", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := build(keys+c.limits, Resources{})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+		})
+	}
+	_, err := build("gate:\n  callers:\n    - join: [{api_key: {header: K, keys: [{key: a, plan: x}]}}, {address: true}]", Resources{})
+	if err == nil || !strings.Contains(err.Error(), "gate.callers.0.join.0.api_key.keys.0.plan: unknown") {
+		t.Errorf("within join: %v", err)
+	}
+}
+
+// Case PO-01: tried on the product
+func TestATextIsWhatStandsInTheFile(t *testing.T) {
+	for written, want := range map[string]string{
+		"0012345": "0012345", "010": "010", "0o17": "0o17", "0x1F": "0x1F", "1_000": "1_000", "1e3": "1e3", "+5": "+5",
+		"1.50": "1.50", ".5": ".5", ".inf": ".inf", "yes": "yes", "NO": "NO", "true": "true", "null": "null", "~": "~",
+		"2024-01-01": "2024-01-01", "2024-01-01T00:00:00Z": "2024-01-01T00:00:00Z", "12:30:45": "12:30:45",
+		"0b11": "0b11", "'007'": "007", `"007"`: "007", "!!str 007": "007", "9999999999999999999999": "9999999999999999999999",
+	} {
+		t.Run(written, func(t *testing.T) {
+			opts, err := build("gate:\n  callers:\n    - api_key: {header: K, keys: [{key: "+written+", name: "+written+", alias: "+written+"}]}\n", Resources{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("K", want)
+			if got, err := opts.Identify(r); err != nil || got.Key != want || got.Alias != want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			f, err := Parse("f", []byte("gate:\n  limits:\n    rate:\n      rate: 1/s\n      burst: 1\n      plans:\n        "+written+": {rate: 2/s, burst: 2}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := f.Gate.Limits.Rate.Plans[want]; !ok {
+				t.Errorf("plans are %v, want %q", f.Gate.Limits.Rate.Plans, want)
+			}
+		})
+	}
+	_, err := build("gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {010: {rate: 2/s, burst: 2}, \"010\": {rate: 3/s, burst: 3}}}", Resources{})
+	if err == nil || !strings.Contains(err.Error(), "gate.limits.rate.plans.010: given twice") {
+		t.Errorf("one plan in two spellings: %v", err)
+	}
+}
+
+// Case PO-03: tried on the product
+func TestWhatStandsThereGoesBeforeWhatIsMergedIn(t *testing.T) {
+	const rate = "gate:\n  limits:\n    rate: &limit {rate: 5/s, burst: 5}\n    address: &other {burst: 7, keys: 9, rate: 1/s}\n"
+	for _, c := range []struct{ name, anonymous string }{
+		{"block style", "    anonymous:\n      <<: *limit\n      burst: 10\n"},
+		{"block style, the merge last", "    anonymous:\n      burst: 10\n      <<: *limit\n"},
+		{"flow style", "    anonymous: {<<: *limit, burst: 10}\n"},
+		{"flow style, the merge last", "    anonymous: {burst: 10, <<: *limit}\n"},
+		{"a list of merges, the first first", "    anonymous:\n      <<: [*limit, *other]\n      burst: 10\n"},
+		{"a list in block style", "    anonymous:\n      <<:\n        - *limit\n        - *other\n      burst: 10\n"},
+		{"merged without an anchor", "    anonymous: {<<: {rate: 5/s, burst: 5}, burst: 10}\n"},
+		{"merged by way of another merge", "    anonymous: {<<: {<<: *limit, burst: 6}, burst: 10}\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts, err := build(rate+c.anonymous, Resources{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := opts.Anonymous.Policy(ratelimit.Key{}); got.Rate != 5 || got.Burst != 10 {
+				t.Errorf("in force: %+v", got)
+			}
+		})
+	}
+}
+
+// A number alone is no time and no rate: of seconds, or of milliseconds?
+func TestEveryTimeNeedsItsUnit(t *testing.T) {
+	for _, field := range timed(reflect.TypeFor[Policy](), nil) {
+		text := ""
+		for i, name := range field {
+			text += strings.Repeat("  ", i) + name + ":"
+			if i < len(field)-1 {
+				text += "\n"
+			}
+		}
+		if _, err := Parse("f", []byte(text+" 5\n")); err == nil || !strings.Contains(err.Error(), strings.Join(field, ".")+": must be a ") {
+			t.Errorf("%s: 5 is taken, or refused with %v", strings.Join(field, "."), err)
+		}
+		if _, err := Parse("f", []byte(text+" 5s\n")); (err == nil) == strings.HasSuffix(text, "rate:") {
+			t.Errorf("%s: 5s: %v", strings.Join(field, "."), err)
+		}
+	}
+}
+
+// timed are the paths of all fields of times and rates.
+func timed(t reflect.Type, path []string) (all [][]string) {
+	switch t {
+	case reflect.TypeFor[Duration](), reflect.TypeFor[wait](), reflect.TypeFor[perSecond]():
+		return [][]string{path}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return timed(t.Elem(), path)
+	case reflect.Map:
+		return timed(t.Elem(), append(slices.Clone(path), "x"))
+	case reflect.Struct:
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+			all = append(all, timed(t.Field(i).Type, append(slices.Clone(path), name))...)
+		}
+	}
+	return all
 }
 
 func TestAllMistakesAreToldAtOnce(t *testing.T) {
@@ -172,7 +298,12 @@ func TestWithRedisLimitsAreSharedUnlessTheySayLocal(t *testing.T) {
 		asked = append(asked, s)
 		return ratelimit.PerKey(1, s.Plan.Burst), nil
 	}}
-	_, err := build(`
+	_, err := build("redis: redis://h:1\ngate:\n  limits:\n    rate: {rate: 1/s, burst: 1, name: x}\n    address: {rate: 2/s, burst: 1, name: x}", r)
+	if err == nil || !strings.Contains(err.Error(), `policy.yaml:5:14: gate.limits.address: another limit named "x"`) {
+		t.Errorf("one name for two limits: %v", err)
+	}
+	asked = nil
+	_, err = build(`
 redis: redis://127.0.0.1:6379
 gate:
   limits:

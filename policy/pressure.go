@@ -7,26 +7,26 @@ import (
 	"github.com/headgate-go/headgate/shed/pressure"
 )
 
-// Pressure is [pressure.Guard] with the signals that a process has by itself. A
+// pressureGuard is [pressure.Guard] with the signals that a process has by itself. A
 // program may add its own to the options.
-type Pressure struct {
-	Heap      *Signal  `yaml:"heap"`      // pressure.Heap
-	Scheduler *Signal  `yaml:"scheduler"` // pressure.SchedulerLatency
+type pressureGuard struct {
+	Heap      *signal  `yaml:"heap"`      // pressure.Heap
+	Scheduler *signal  `yaml:"scheduler"` // pressure.SchedulerLatency
 	Every     Duration `yaml:"every"`
 	Hold      Duration `yaml:"hold"`
-	Cohort    Number   `yaml:"cohort"`
+	Cohort    number   `yaml:"cohort"`
 }
 
-// Signal is when a signal is high and low again; zero is the signal's default.
-type Signal struct {
-	High Number `yaml:"high"`
-	Low  Number `yaml:"low"`
+// signal is when a signal is high and low again; zero is the signal's default.
+type signal struct {
+	High number `yaml:"high"`
+	Low  number `yaml:"low"`
 }
 
-func (p Pressure) options(at place) admission.Pressure {
+func (p pressureGuard) options(at place) admission.Pressure {
 	guard := pressure.Guard{Every: time.Duration(p.Every), Hold: time.Duration(p.Hold), Cohort: float64(p.Cohort)}
 	for _, one := range []struct {
-		says *Signal
+		says *signal
 		make func() pressure.Signal
 	}{{p.Heap, pressure.Heap}, {p.Scheduler, pressure.SchedulerLatency}} {
 		if one.says != nil {
@@ -43,7 +43,7 @@ func (p Pressure) options(at place) admission.Pressure {
 
 // apply puts the file's numbers over the signal's own. A high of its own brings the
 // default low with it.
-func (s Signal) apply(to pressure.Signal) pressure.Signal {
+func (s signal) apply(to pressure.Signal) pressure.Signal {
 	if s.High != 0 {
 		to.High, to.Low = float64(s.High), 0
 	}

@@ -1,12 +1,6 @@
 package policy
 
-import (
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/headgate-go/headgate/admission"
-)
+import "github.com/headgate-go/headgate/admission"
 
 var (
 	headerSets = map[string]admission.Headers{
@@ -24,7 +18,7 @@ func names[T ~uint8](at place, list []string, known map[string]T) (all T) {
 	for _, name := range list {
 		bit, ok := known[name]
 		if !ok {
-			at.wrongf("unknown %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			at.wrong(unknown(name, known, ""))
 		}
 		all |= bit
 	}

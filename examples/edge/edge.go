@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -88,7 +89,7 @@ func (e *edge) upstream(c *settings, resources policy.Resources) (*outbound.Tran
 	out.Base = base(c.Upstream)
 	out.Key, _ = counted(c.Config)
 	out.Classify = []outbound.Classifier{newSignals(c.Upstream).judge}
-	out.Retry.MaxElapsed = time.Duration(c.Outbound.MaxWait)
+	out.Retry.MaxElapsed = cmp.Or(out.Retry.MaxElapsed, time.Duration(c.Outbound.MaxWait))
 	return outbound.New(out)
 }
 

@@ -154,7 +154,8 @@ func TestCheckPrintsTheNumbersInForce(t *testing.T) {
 	write(t, path, `
 upstream: {url: "http://127.0.0.1:1"}
 gate:
-  limits: {rate: {rate: 120/m, burst: 10}}
+  callers: [{api_key: {header: X-Key, keys: [{key: 0012345, name: acme, plan: 010, at_least: high}]}}]
+  limits: {rate: {rate: 120/m, burst: 10, plans: {010: {rate: 5/s, burst: 7}}}}
   capacity: {limit: {fixed: 7}, max_wait: none}
   pools: {db: {limit: {fixed: 3}, max_wait: 1s}}
   routes:
@@ -166,11 +167,23 @@ gate:
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"2 a second", "7 slots now", "nobody waits", "pool db", "3 slots now", "1s each",
+		"2 a second", "7 slots now", "none waits", "pool db", "3 slots now", "1s each",
+		"plan 010 ", "5 a second, burst 7 (of rate)", "key acme ", "X-Key with sha256 9e244299…, plan 010, level high or above",
 		"level batch, cost 5, at most 2 at once, 9s at most, pool db, own limit 1 a second, burst 4", "exempt",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &out)
+		}
+	}
+}
+
+// Case PO-02: tried on the product
+func TestCheckRefusesAPlanThatNoLimitKnows(t *testing.T) {
+	path := file(t, "upstream: {url: http://h}\ngate:\n  callers: [{api_key: {header: K, keys: [{key: a, plan: gold}]}}]\n")
+	for _, args := range [][]string{{"-check", "-config", path}, {"-config", path}} {
+		err := run(t.Context(), nil, args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), path+":3:57: gate.callers.0.api_key.keys.0.plan: unknown \"gold\"") {
+			t.Errorf("%v: %v", args, err)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func differences(old, now Config) (fields []string) {
 		{"upgrades", !slices.Equal(old.Upgrades, now.Upgrades)},
 		{"drain", old.Drain != now.Drain},
 		{"watch", old.Watch != now.Watch},
-		{"outbound", !sameOutbound(old.Outbound, now.Outbound)},
+		{"outbound", !reflect.DeepEqual(old.Outbound, now.Outbound)},
 	} {
 		if f.changed {
 			fields = append(fields, f.name)
@@ -107,5 +107,3 @@ func sameUpstream(a, b Upstream) bool {
 	a.parsed, b.parsed = nil, nil
 	return a == b
 }
-
-func sameOutbound(a, b policy.Outbound) bool { return reflect.DeepEqual(a, b) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/policy"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 )
@@ -36,6 +36,7 @@ func (e *edge) report(out io.Writer) error {
 		n, per := l.Policy.Quota()
 		line("limit "+l.Name, "%s a second for a caller without a plan, at most %d in %v", perSecond(l.Policy.Rate), n, per)
 	}
+	c.Understood(func(name, text string) { line(name, "%s", text) })
 	for _, p := range stats.Pools {
 		line("pool "+or(p.Name, "main"), "%d slots now, between %d and %d; %s", p.Limit, p.Least, p.Most, c.waiting(p))
 	}
@@ -49,17 +50,14 @@ func (e *edge) report(out io.Writer) error {
 
 // waiting puts a pool's queue in words.
 func (s *settings) waiting(p admission.PoolStats) string {
-	longest := s.Gate.Capacity.MaxWait
+	longest := time.Duration(s.Gate.Capacity.MaxWait)
 	if p.Name != "" {
-		longest = s.Gate.Pools[p.Name].MaxWait
+		longest = time.Duration(s.Gate.Pools[p.Name].MaxWait)
 	}
-	switch {
-	case longest < 0:
-		return "nobody waits"
-	case longest == 0:
-		longest = policy.Wait(queue.DefaultMaxWait)
+	if longest < 0 {
+		return "none waits"
 	}
-	return fmt.Sprintf("at most %d wait, %v each", p.Bound, time.Duration(longest))
+	return fmt.Sprintf("at most %d wait, %v each", p.Bound, cmp.Or(longest, queue.DefaultMaxWait))
 }
 
 // describe puts one route in words.
