@@ -15,7 +15,7 @@ fuzz: ## every fuzz target for a minute (FUZZTIME=5m for longer)
 		done; \
 	done
 
-bench: ## the gate beside the bare pieces (all peers: go -C bench run . overhead)
+bench: ## the gate beside the bare pieces (all peers: GOWORK=off go -C bench run . overhead)
 	go test -run '^$$' -bench Gate ./admission
 
 e2e: ## real Redis, Prometheus, browser, nginx (installs them with apt)

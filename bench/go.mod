@@ -9,8 +9,8 @@ require (
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-kratos/aegis v0.2.0
 	github.com/go-redis/redis_rate/v10 v10.0.1
-	github.com/headgate-go/headgate v0.0.0
-	github.com/headgate-go/headgate/ratelimit/redisrate v0.0.0-00010101000000-000000000000
+	github.com/headgate-go/headgate v0.1.0
+	github.com/headgate-go/headgate/ratelimit/redisrate v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sethvargo/go-limiter v0.7.1

@@ -1,11 +1,11 @@
 // Command bench measures Headgate.
 //
-//	go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-trace] [-oracle FILE]
-//	go -C bench run . heap [-length 60s]
-//	go -C bench run . overhead [-json] [-plot DIR] [-short] [-bench admitted] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
-//	go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
-//	go -C bench run . sockets [-subjects "headgate;chi"] [-scenarios slow-90] [-passes 3] [-seed 1] [-json] [-report FILE] [-list]
-//	go -C bench run . all [-report FILE] [-short]
+//	GOWORK=off go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-trace] [-oracle FILE]
+//	GOWORK=off go -C bench run . heap [-length 60s]
+//	GOWORK=off go -C bench run . overhead [-json] [-plot DIR] [-short] [-bench admitted] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
+//	GOWORK=off go -C bench run . shared [-redis ADDR] [-rtt 1ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100] [-only TEXT] [-json]
+//	GOWORK=off go -C bench run . sockets [-subjects "headgate;chi"] [-scenarios slow-90] [-passes 3] [-seed 1] [-json] [-report FILE] [-list]
+//	GOWORK=off go -C bench run . all [-report FILE] [-short]
 package main
 
 import (

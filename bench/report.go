@@ -144,7 +144,7 @@ func writeHead(page io.Writer, now time.Time) {
 
 Made by one command, beside everybody else's:
 
-`+"```sh\ngo -C bench run . all -report docs/benchmarks.md\n```"+`
+`+"```sh\nGOWORK=off go -C bench run . all -report docs/benchmarks.md\n```"+`
 
 Absolute figures do not travel between machines; ratios between subjects of one run nearly do.
 

@@ -6,7 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.160.2
 	github.com/chromedp/chromedp v0.23.1
 	github.com/coder/websocket v1.8.15
-	github.com/headgate-go/headgate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/prometheus v0.313.2
 	golang.org/x/net v0.62.0

@@ -3,7 +3,7 @@ module github.com/headgate-go/headgate/policy
 go 1.26.0
 
 require (
-	github.com/headgate-go/headgate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/time v0.16.0
 )

@@ -39,7 +39,7 @@ func (b *board) writePage(path string) error {
 
 const pageHead = "# The overload, on real sockets\n\n" +
 	"Made by one command, which anybody can run:\n\n" +
-	"```sh\ngo -C bench run . sockets -report docs/overload.md\n```\n\n" +
+	"```sh\nGOWORK=off go -C bench run . sockets -report docs/overload.md\n```\n\n" +
 	"Each subject runs in a process of its own, with the same routes over the same backend. A client sends\n" +
 	"requests at random instants, whether or not earlier ones have been answered, and gives up on each after\n" +
 	"a second. The share that is served is of what was possible: the capacity, given to the highest level\n" +

@@ -7,8 +7,8 @@ replace github.com/headgate-go/headgate => ../..
 replace github.com/headgate-go/headgate/ratelimit/redisrate => ../../ratelimit/redisrate
 
 require (
-	github.com/headgate-go/headgate v0.0.0-00010101000000-000000000000
-	github.com/headgate-go/headgate/ratelimit/redisrate v0.0.0-00010101000000-000000000000
+	github.com/headgate-go/headgate v0.1.0
+	github.com/headgate-go/headgate/ratelimit/redisrate v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
 	golang.org/x/time v0.16.0
 )

@@ -3,9 +3,9 @@ module github.com/headgate-go/headgate/examples/edge
 go 1.26.0
 
 require (
-	github.com/headgate-go/headgate v0.0.0
-	github.com/headgate-go/headgate/policy v0.0.0
-	github.com/headgate-go/headgate/ratelimit/redisrate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
+	github.com/headgate-go/headgate/policy v0.1.0
+	github.com/headgate-go/headgate/ratelimit/redisrate v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
 	golang.org/x/time v0.16.0

@@ -6,7 +6,7 @@ require (
 	github.com/didip/tollbooth/v8 v8.0.1
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-chi/httprate v0.16.1
-	github.com/headgate-go/headgate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
 )
 
 require (

@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/gin-gonic/gin v1.12.0
-	github.com/headgate-go/headgate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
 	github.com/labstack/echo/v4 v4.16.0
 	google.golang.org/protobuf v1.36.12
 )

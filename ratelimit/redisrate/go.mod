@@ -6,7 +6,7 @@ replace github.com/headgate-go/headgate => ../..
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
-	github.com/headgate-go/headgate v0.0.0-00010101000000-000000000000
+	github.com/headgate-go/headgate v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
 	golang.org/x/time v0.16.0
 )

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/failsafe-go/failsafe-go v0.9.8
-	github.com/headgate-go/headgate v0.0.0
+	github.com/headgate-go/headgate v0.1.0
 	github.com/sony/gobreaker/v2 v2.4.0
 )
 
