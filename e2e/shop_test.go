@@ -141,7 +141,7 @@ func (s *shop) checkout(db http.Handler, work *queue.Queue[int]) http.Handler {
 
 func newWork(t testing.TB) *queue.Queue[int] {
 	t.Helper()
-	q, err := queue.NewQueue(queue.WorkConfig[int]{Bound: 50, Full: queue.DropOldest})
+	q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 50, Full: queue.DropOldest})
 	if err != nil {
 		t.Fatal(err)
 	}

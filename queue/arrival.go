@@ -7,7 +7,7 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// walkIn is Offer where there is nothing to decide: a slot is free, nobody goes
+// walkIn is Offer where there is nothing to decide: a slot is free, no waiter goes
 // first, and there is time enough. Anything else is left to Offer.
 func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 	if c.draining || c.line.n > 0 || !c.mayGo(t.Level) {
@@ -16,7 +16,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 	at, due := c.at(now), never
 	if !t.Deadline.IsZero() {
 		left := t.Deadline.Sub(now)
-		if left <= 0 || c.meter.Doubtful(now, t.Level, c.table.n+1, left) {
+		if left <= 0 || c.meter.Doubtful(now, t.Level, c.flight.n+1, left) {
 			return Grant{}, false
 		}
 		due = after(at, left)
@@ -27,10 +27,10 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 }
 
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
-// queue if the door lets it, in somebody else's place if it has to be.
+// queue if the door lets it, in the place of another waiter if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
 	a, yields := c.arrival(at, w, left)
-	door.Rate, _ = c.meter.Rate(now, c.silence(now))
+	door.Rate, _ = c.meter.Rate(now, c.flight.silence(now))
 	v, reason := door.Decide(a)
 	if v != shed.Waits {
 		return c.turnAway(w, reason), nil
@@ -47,56 +47,56 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 	return v, yields
 }
 
-// arrival gathers what the door has to know of w, and who would yield to it.
+// arrival gathers what the door has to know of w, and the waiter that would yield to it.
 func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.Arrival, yields *Waiter) {
 	a = shed.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
 	if a.MaxWait <= 0 {
 		return a, nil
 	}
-	a.Ahead = c.line.ahead(w.Level, w.Tenant)
+	a.Ahead = c.line.ahead(w.Level, w.Caller)
 	if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
-		yields = c.line.last(at, w.Level.Index(), w.Tenant)
+		yields = c.line.last(at, w.Level.Index(), w.Caller)
 		a.Outranks = yields != nil
 	}
 	return a, yields
 }
 
 // needs returns the time w must have left, and lets w put the estimate to the test
-// when nobody else does.
+// when no other waiter does.
 func (c *Core) needs(now time.Time, w *Waiter, remaining time.Duration) time.Duration {
-	if remaining <= 0 || !c.meter.Doubtful(now, w.Level, c.table.n+1, remaining) {
-		return c.meter.Needs(now, w.Level, c.table.n+1)
+	if remaining <= 0 || !c.meter.Doubtful(now, w.Level, c.flight.n+1, remaining) {
+		return c.meter.Needs(now, w.Level, c.flight.n+1)
 	}
 	if w.probe = c.meter.Try(w.Level); w.probe {
 		return 0
 	}
-	return c.meter.Needs(now, w.Level, c.table.n+1)
+	return c.meter.Needs(now, w.Level, c.flight.n+1)
 }
 
 // mayGo reports whether a newcomer of this level may have a slot at once: one is
-// free, and nobody who waits could use it. Critical may use the reserve past
-// waiters of the other levels, who may not.
+// free, and no waiter could use it. Critical may use the reserve past waiters of the
+// other levels, which may not.
 func (c *Core) mayGo(l priority.Level) bool {
 	if l < priority.Critical {
 		return c.line.n == 0 && c.othersFree()
 	}
-	return c.table.n < c.limit && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
+	return c.flight.n < c.limit && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
 }
 
 // othersFree reports whether a slot is free for the levels below Critical.
 func (c *Core) othersFree() bool {
-	return c.table.n < c.limit && c.table.n-c.critical < c.config.others(c.limit)
+	return c.flight.othersFree(c.limit, c.config.others(c.limit))
 }
 
 // depth returns how many wait against the bound that binds this level: its share
-// while somebody above waits, else the whole.
+// while a higher level waits, else the whole.
 func (c *Core) depth(l priority.Level) (depth, bound int) {
 	bound = c.config.bound(c.limit)
 	if c.line.n >= bound {
 		return c.line.n, bound
 	}
 	if n, above := c.line.upTo(l.Index()); above {
-		return n, max(int(c.config.Share[l.Index()]*float64(bound)), 1)
+		return n, max(int(c.config.WaitingShare[l.Index()]*float64(bound)), 1)
 	}
 	return c.line.n, bound
 }
@@ -114,4 +114,130 @@ func (c *Core) join(at time.Duration, w *Waiter, a shed.Arrival, service time.Du
 		w.leave = min(w.leave, w.due)
 	}
 	c.line.add(w)
+}
+
+// fits reports whether w can have its bytes within the bound, given that yields
+// (nil: none) leaves for it.
+func (c *Core) fits(at time.Duration, w, yields *Waiter) bool {
+	size, ok := c.config.size(&w.Ticket)
+	if !ok {
+		return false
+	}
+	w.size = size
+	return c.config.MaxWaitingBytes == 0 || c.line.fits(at, w, yields, c.config.MaxWaitingBytes)
+}
+
+// makeRoom dismisses those that [line.fits] found, now that they are enough.
+func (c *Core) makeRoom(at time.Duration, w *Waiter) {
+	if c.config.MaxWaitingBytes == 0 {
+		return
+	}
+	for c.line.bytes+w.size > c.config.MaxWaitingBytes && c.line.lowest() < w.Level.Index() {
+		c.dismiss(c.line.classes[c.line.lowest()].longest.items[0].tail(at), shed.Evicted)
+	}
+	if c.line.bytes+w.size <= c.config.MaxWaitingBytes {
+		return
+	}
+	t, _ := c.line.yielder(at, w.Level.Index(), w.Caller)
+	fromOldest := t.newestFirst(at)
+	for c.line.bytes+w.size > c.config.MaxWaitingBytes {
+		v := t.newest
+		if fromOldest {
+			v = t.oldest
+		}
+		c.dismiss(v, shed.Evicted)
+	}
+}
+
+// take fills a slot; w gets it.
+func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Duration) {
+	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe}, waited)
+	w.Reason = shed.Admitted
+}
+
+func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration) Grant {
+	r.admitted = now
+	g := Grant{Waited: waited, at: at, id: c.flight.take(&r)}
+	c.tally.admitted[r.level.Index()]++
+	c.refill(now, false)
+	c.comeback.Admitted(now, r.level)
+	return g
+}
+
+// refill keeps since when a newcomer would have to wait with nothing coming free.
+func (c *Core) refill(now time.Time, freed bool) { c.flight.note(now, !c.othersFree(), freed) }
+
+// refuse ends w's visit with a reason.
+func (c *Core) refuse(w *Waiter, r shed.Reason) {
+	if w.probe {
+		c.meter.Untried(w.Level)
+		w.probe = false
+	}
+	w.Reason, w.Grant = r, Grant{}
+	c.tally.refused[w.Level.Index()][r]++
+}
+
+// turnAway refuses a newcomer.
+func (c *Core) turnAway(w *Waiter, r shed.Reason) shed.Verdict {
+	c.refuse(w, r)
+	return shed.Out
+}
+
+// evict takes w out of line in favour of a newcomer.
+func (c *Core) evict(w *Waiter) {
+	c.line.remove(w)
+	c.refuse(w, shed.Evicted)
+}
+
+// dismiss takes w out of line and keeps it until Expire hands it back.
+func (c *Core) dismiss(w *Waiter, r shed.Reason) {
+	c.line.remove(w)
+	c.refuse(w, r)
+	w.state = leaving
+	c.out.push(w)
+}
+
+// sweep dismisses everybody whose time is over.
+func (c *Core) sweep(now time.Time, at time.Duration) {
+	c.swept = now
+	needs := c.allNeeds(now)
+	w := c.line.expired(at, &needs)
+	if w == nil {
+		return
+	}
+	for ; w != nil; w = c.line.expired(at, &needs) {
+		c.dismiss(w, w.Reason)
+	}
+	c.note(now)
+}
+
+func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {
+	for i := range needs {
+		if c.line.classes[i].due.len() > 0 {
+			needs[i] = c.meter.Needs(now, priority.FromIndex(i), c.flight.n+1)
+		}
+	}
+	return needs
+}
+
+func (c *Core) load() shed.Load { return shed.Load{InFlight: c.flight.n, Waiting: c.line.n} }
+
+// note tells the law that the load changed.
+func (c *Core) note(now time.Time) { c.moved(c.law.Note(now, c.load())) }
+
+func (c *Core) moved(s shed.Step) {
+	if !s.Moved() {
+		return
+	}
+	c.limit = c.law.Limit()
+	c.step = s
+	c.tally.moved(s.Cause)
+}
+
+// at returns now as an instant of the line.
+func (c *Core) at(now time.Time) time.Duration {
+	if c.epoch.IsZero() {
+		c.epoch = now
+	}
+	return now.Sub(c.epoch)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkSlots is one slot taken and given back, beside a channel semaphore,
-// which knows no class, tenant, deadline or bound, and keeps no figures.
+// which knows no class, caller, deadline or bound, and keeps no figures.
 func BenchmarkSlots(b *testing.B) {
 	b.Run("uncontended/semaphore", func(b *testing.B) {
 		sem := make(chan struct{}, 64)
@@ -25,9 +25,9 @@ func BenchmarkSlots(b *testing.B) {
 			<-sem
 		}
 	})
-	b.Run("uncontended/slots", func(b *testing.B) { benchPair(b, queue.Ticket{Tenant: "a"}) })
+	b.Run("uncontended/slots", func(b *testing.B) { benchPair(b, queue.Ticket{Caller: "a"}) })
 	b.Run("uncontended/slots-deadline", func(b *testing.B) {
-		benchPair(b, queue.Ticket{Tenant: "a", Deadline: time.Now().Add(time.Hour)})
+		benchPair(b, queue.Ticket{Caller: "a", Deadline: time.Now().Add(time.Hour)})
 	})
 	b.Run("parallel/semaphore", func(b *testing.B) {
 		sem := make(chan struct{}, 64)
@@ -148,9 +148,9 @@ var (
 )
 
 // crowd returns a core whose one slot is taken and whose queue is full: three
-// classes, a thousand tenants, every other waiter with a deadline.
+// classes, a thousand callers, every other waiter with a deadline.
 func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
-	core, err := queue.NewCore(queue.Config{Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1}})
+	core, err := queue.NewCore(queue.Config{Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, WaitingShare: [priority.Count]float64{1, 1, 1, 1}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
 	first = holder.Grant
 	waiters := make([]*queue.Waiter, n)
 	for i := range waiters {
-		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Tenant: strconv.Itoa(i % 1009)}}
+		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Caller: strconv.Itoa(i % 1009)}}
 		if i%2 == 0 {
 			w.Deadline = now.Add(time.Hour + time.Duration(i*7919%n)*time.Millisecond)
 		}

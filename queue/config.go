@@ -15,14 +15,14 @@ import (
 type Config struct {
 	// Limit is the law that finds the number of slots. Nil: shed.Throughput{}.
 	Limit shed.Limit
-	// MaxWait is the longest stay in the queue. Zero: 1 s, which a deadline may shorten. NoWait: nobody waits.
+	// MaxWait is the longest stay in the queue. Zero: 1 s, which a deadline may shorten. NoWait: nothing waits.
 	// Other negatives are an error.
 	MaxWait time.Duration
 	// MaxWaiting is how many may wait. Zero: twice the limit in force, at
 	// least 2048; what binds first is the predicted wait.
 	// Negative: an error.
 	MaxWaiting int
-	// MaxWaitingBytes bounds the announced body bytes of those who wait. Zero: no bound.
+	// MaxWaitingBytes bounds the announced body bytes of all that waits. Zero: no bound.
 	// Negative: an error. A body of unknown length (-1) counts 1 MiB, and one
 	// request may bring an eighth of the bound at most.
 	MaxWaitingBytes int64
@@ -30,12 +30,12 @@ type Config struct {
 	// least one, whatever the limit in force. Negative, or all that the law can ever
 	// find: an error.
 	CriticalReserve int
-	// Share is how much of the bound each class, together with those below it, may
-	// fill while somebody of a higher class waits; index with [priority.Level.Index].
+	// WaitingShare is how much of the bound each class, together with those below it, may
+	// fill while a higher class waits; index with [priority.Level.Index].
 	// All zero: 0.50, 0.70, 0.85, 1. Otherwise each must be in (0, 1].
-	Share [priority.Count]float64
+	WaitingShare [priority.Count]float64
 	// OnMove is told every move of the limit by [Slots], after the fact and without
-	// any lock held, from whichever goroutine caused it. Nil: nobody is told.
+	// any lock held, from whichever goroutine caused it. Nil: not told.
 	OnMove func(shed.Step)
 }
 
@@ -68,12 +68,12 @@ func (c Config) settled() (Config, error) {
 	if c.MaxWait == 0 {
 		c.MaxWait = DefaultMaxWait
 	}
-	if c.Share == [priority.Count]float64{} {
-		c.Share = defaultShare
+	if c.WaitingShare == [priority.Count]float64{} {
+		c.WaitingShare = defaultShare
 	}
-	for i, s := range c.Share {
+	for i, s := range c.WaitingShare {
 		if math.IsNaN(s) || s <= 0 || s > 1 {
-			return c, fmt.Errorf("queue: Share[%v] = %v: must be above 0 and at most 1", priority.FromIndex(i), s)
+			return c, fmt.Errorf("queue: WaitingShare[%v] = %v: must be above 0 and at most 1", priority.FromIndex(i), s)
 		}
 	}
 	return c, nil
@@ -131,4 +131,47 @@ func sameKind(a, b shed.Limit) bool { return reflect.TypeOf(a) == reflect.TypeOf
 
 func sameLimit(a, b shed.Limit) bool {
 	return sameKind(a, b) && reflect.ValueOf(a).Comparable() && a == b
+}
+
+// WorkConfig is everything a [Queue] is told.
+type WorkConfig[T any] struct {
+	// MaxWaiting is how much work may wait. Zero: 1024. Negative: an error.
+	MaxWaiting int
+	// Full says what happens to work that arrives when the queue is at its bound.
+	Full FullPolicy
+	// MaxWait is the longest stay of work whose ticket names none or a longer one.
+	// Zero: no limit. Negative: an error.
+	MaxWait time.Duration
+	// OnDrop is told of work that was accepted and will not be delivered: Evicted by
+	// the full policy, DeadlineUnmeetable or WaitedTooLong. It is called without any lock held,
+	// by whichever Push, Pop or Close met it. Nil: not told; Dropped counts.
+	OnDrop func(T, Ticket, shed.Reason)
+}
+
+// FullPolicy says what goes when a [Queue] is full.
+type FullPolicy uint8
+
+// The policies.
+const (
+	RejectNew          FullPolicy = iota // the newcomer is refused with QueueFull
+	DropOldest                           // the work that came first is evicted, whatever its class
+	DropLeastImportant                   // what the order would serve last goes, the newcomer included
+)
+
+const defaultWorkBound = 1024
+
+// settled returns c with its default filled in, or an error that names the field.
+func (c WorkConfig[T]) settled() (WorkConfig[T], error) {
+	switch {
+	case c.MaxWaiting < 0:
+		return c, fmt.Errorf("queue: MaxWaiting = %d: must not be negative", c.MaxWaiting)
+	case c.MaxWait < 0:
+		return c, fmt.Errorf("queue: MaxWait = %v: must not be negative", c.MaxWait)
+	case c.Full > DropLeastImportant:
+		return c, fmt.Errorf("queue: Full = %d: not a policy", c.Full)
+	}
+	if c.MaxWaiting == 0 {
+		c.MaxWaiting = defaultWorkBound
+	}
+	return c, nil
 }

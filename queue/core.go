@@ -7,14 +7,14 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Core decides who gets a slot, who waits and who goes. It is pure: the time is an
+// Core decides which work gets a slot, which waits and which is turned away. It is pure: the time is an
 // argument, and there is no lock, channel or goroutine in it, so that programs in
 // virtual time can drive it. It is not safe for concurrent use; [Slots] is the lock
 // and the wait around one.
 //
 // After every call of Offer, Cancel, Release or Update, and when [Core.NextExpiry]
-// comes, the caller empties Expire and then Next: the first hands back who has to
-// leave, the second who now has a slot. Time must not run backwards between calls.
+// comes, the program empties Expire and then Next: the first hands back waiters that
+// have to leave, the second those that now have a slot. Time must not run backwards between calls.
 //
 // Offer, Next, Expire, Cancel and Release cost O(log n) in the number of waiters
 // and do not allocate, apart from growing to a size not seen before.
@@ -23,24 +23,15 @@ type Core struct {
 	law      shed.Law
 	limit    int // what the law says
 	line     line
-	out      list // who has to leave and was not handed back yet
-	table    table
-	critical int       // of the work in flight
-	full     bool      // somebody would have to wait
-	since    time.Time // since when it is full with nothing coming free
+	out      list // waiters that have to leave and were not handed back yet
+	flight   flight
 	meter    shed.Meter
 	comeback shed.RetryAfter
 	draining bool
 	epoch    time.Time
 	swept    time.Time // when expired waiters were last looked for
-
 	step     shed.Step // the latest move not yet taken by Moved
-	cause    shed.Cause
-	moves    [shed.CauseCount]uint64
-	admitted [priority.Count]uint64
-	waited   uint64
-	waits    [WaitBuckets]uint64
-	refused  [priority.Count][shed.ReasonCount]uint64
+	tally    tally
 }
 
 // NewCore builds a core. Errors name the field of the Config.
@@ -62,8 +53,8 @@ func NewCore(config Config) (*Core, error) {
 }
 
 // Offer asks for a slot. In: w.Grant is the slot. Waits: w is in the queue, and the
-// core's until it comes out again. Out: w.Reason says why. evictee is somebody who
-// gave up its place for w, with the reason set; with a bound in bytes there may be
+// core's until it comes out again. Out: w.Reason says why. evictee is a waiter
+// that gave up its place for w, with the reason set; with a bound in bytes there may be
 // more of them, which come out through Expire.
 func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter) {
 	at := c.at(now)
@@ -92,10 +83,21 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	return c.queueUp(now, at, w, door, left)
 }
 
-// Next returns somebody from the queue who has a slot from now on, in w.Grant, or
-// nil when no slot is free for anybody who waits.
+// force gives w a slot whether one is free or not; see [Slots.Force].
+func (c *Core) force(now time.Time, w *Waiter) {
+	at := c.at(now)
+	w.state, w.probe, w.due = outside, false, never
+	if !w.Deadline.IsZero() {
+		w.due = after(at, w.Deadline.Sub(now))
+	}
+	c.take(now, at, w, 0)
+	c.note(now)
+}
+
+// Next returns the waiter that has a slot from now on, in w.Grant, or nil when no slot
+// is free for any that wait.
 func (c *Core) Next(now time.Time) *Waiter {
-	if c.line.n == 0 || c.table.n >= c.limit {
+	if c.line.n == 0 || c.flight.n >= c.limit {
 		return nil
 	}
 	at := c.at(now)
@@ -105,13 +107,12 @@ func (c *Core) Next(now time.Time) *Waiter {
 		return nil
 	}
 	c.take(now, at, w, at-w.joined)
-	c.waited++
-	c.waits[waitBucket(w.Grant.Waited)]++
+	c.tally.served(w.Grant.Waited)
 	c.note(now)
 	return w
 }
 
-// Expire returns somebody who has to leave the queue, with the reason set, or nil.
+// Expire returns a waiter that has to leave the queue, with the reason set, or nil.
 func (c *Core) Expire(now time.Time) *Waiter {
 	if c.line.n > 0 {
 		c.sweep(now, c.at(now))
@@ -124,7 +125,7 @@ func (c *Core) Expire(now time.Time) *Waiter {
 	return w
 }
 
-// NextExpiry returns the instant at which Expire has somebody to hand back unless
+// NextExpiry returns the instant at which Expire has a waiter to hand back unless
 // something else happens before, and whether there is one.
 func (c *Core) NextExpiry() (time.Time, bool) {
 	if c.out.oldest != nil {
@@ -157,7 +158,7 @@ func (c *Core) cancel(now time.Time, w *Waiter, r shed.Reason) bool {
 // it. A grant that is not held, because it was released before or never given, does
 // nothing.
 func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
-	r := c.table.held(g)
+	r := c.flight.held(g)
 	if r == nil {
 		return shed.Step{}
 	}
@@ -166,14 +167,20 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 		sample.Deadline = c.epoch.Add(r.due)
 	}
 	c.measure(now, r, &sample)
-	if r.level >= priority.Critical {
-		c.critical--
-	}
-	c.table.release(g)
+	c.flight.release(g)
 	c.refill(now, true)
 	step := c.law.Done(now, c.load(), sample)
 	c.moved(step)
 	return step
+}
+
+// revoke takes back a slot whose owner was gone before it could use it.
+func (c *Core) revoke(now time.Time, g Grant, l priority.Level, r shed.Reason) {
+	if c.flight.held(g) == nil {
+		return
+	}
+	c.Release(now, g, shed.Ignored)
+	c.tally.revoked(l, r)
 }
 
 // measure feeds the meter with a piece of work that ends.
@@ -189,8 +196,8 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 		return
 	}
 	c.meter.Done(now, r.level, now.Sub(s.Admitted), int(r.crowd), s.Outcome)
-	if c.full {
-		c.meter.Freed(now, now.Sub(c.since))
+	if c.flight.full {
+		c.meter.Freed(now, c.flight.silence(now))
 	}
 }
 
@@ -229,7 +236,7 @@ func (c *Core) Update(now time.Time, config Config) error {
 	return nil
 }
 
-// Drain makes everybody who waits leave, through Expire, and refuses newcomers.
+// Drain makes all waiters leave, through Expire, and refuses newcomers.
 // Work in flight is not touched. There is no way back.
 func (c *Core) Drain(now time.Time) {
 	c.draining = true
@@ -244,5 +251,26 @@ func (c *Core) Drain(now time.Time) {
 func (c *Core) Moved() shed.Step {
 	s := c.step
 	c.step = shed.Step{}
+	return s
+}
+
+// Stats returns what the core looks like at now.
+func (c *Core) Stats(now time.Time) Stats {
+	s := Stats{
+		Limit: c.limit, InFlight: c.flight.n, Bound: c.config.bound(c.limit),
+		Admitted: c.tally.admitted, Waited: c.tally.waited, Waits: c.tally.waits, Refused: c.tally.refused,
+		Service: c.meter.Median(), Cause: c.tally.cause, Moves: c.tally.moves,
+	}
+	for i := range s.Waiting {
+		s.Waiting[i] = c.line.classes[i].n
+		s.WaitingBytes[i] = c.line.classes[i].bytes
+	}
+	if law, ok := c.law.(shed.Bounded); ok {
+		s.Least, s.Most = law.Bounds()
+	}
+	s.DrainRate, _ = c.meter.Rate(now, c.flight.silence(now))
+	if w := c.line.all.oldest; w != nil {
+		s.Oldest = max(c.at(now)-w.joined, 0)
+	}
 	return s
 }

@@ -36,19 +36,19 @@ func newDesk(t *testing.T, c queue.Config) *desk {
 	}
 }
 
-// offer asks for a slot for each of the names, "level:tenant"; a digit after it
-// tells two of a tenant apart. It returns what happened: "+x" waits, "-x" is
+// offer asks for a slot for each of the names, "level:caller"; a digit after it
+// tells two of a caller apart. It returns what happened: "+x" waits, "-x" is
 // refused, "!x" was evicted for it.
 func (d *desk) offer(names ...string) string {
 	d.t.Helper()
 	var log []string
 	for _, name := range names {
-		level, tenant, ok := strings.Cut(name, ":")
+		level, caller, ok := strings.Cut(name, ":")
 		l, known := priority.Parse(map[string]string{"b": "batch", "n": "normal", "h": "high", "c": "critical"}[level])
 		if !ok || !known {
 			d.t.Fatalf("bad name %q", name)
 		}
-		w := &queue.Waiter{Ticket: queue.Ticket{Level: l, Tenant: strings.TrimRight(tenant, "0123456789"), Bytes: 100}}
+		w := &queue.Waiter{Ticket: queue.Ticket{Level: l, Caller: strings.TrimRight(caller, "0123456789"), Bytes: 100}}
 		d.names[w] = name
 		v, evictee := d.core.Offer(d.now, w)
 		log = append(log, map[shed.Verdict]string{shed.Waits: "+", shed.Out: "-", shed.In: "="}[v]+name)
@@ -124,8 +124,8 @@ func TestAQuietTenantIsNotShutOutByALoudOne(t *testing.T) {
 }
 
 func TestEvictionTakesWhoeverWouldBeServedLast(t *testing.T) {
-	t.Run("the lowest class first, its largest tenant, its last", func(t *testing.T) {
-		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5, Share: [priority.Count]float64{1, 1, 1, 1}})
+	t.Run("the lowest class first, its largest caller, its last", func(t *testing.T) {
+		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5, WaitingShare: [priority.Count]float64{1, 1, 1, 1}})
 		d.offer("n:a", "b:x1", "b:y1", "b:y2", "h:a")
 		d.expect(d.offer("c:a", "h:b", "n:c"), "+c:a !b:y2 +h:b !b:y1 +n:c !b:x1")
 		d.expect(d.offer("b:z", "c:b"), "-b:z +c:b !n:c")
@@ -135,7 +135,7 @@ func TestEvictionTakesWhoeverWouldBeServedLast(t *testing.T) {
 		d.offer("h:a1", "h:a2")
 		d.expect(d.offer("n:b"), "-n:b")
 	})
-	t.Run("two tenants never churn", func(t *testing.T) {
+	t.Run("two callers never churn", func(t *testing.T) {
 		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 5})
 		d.offer("n:a1", "n:a2", "n:a3", "n:b1", "n:b2")
 		d.expect(d.offer("n:b3", "n:a4", "n:b3", "n:a4"), "-n:b3 -n:a4 -n:b3 -n:a4")
@@ -145,7 +145,7 @@ func TestEvictionTakesWhoeverWouldBeServedLast(t *testing.T) {
 		d.offer("n:a1", "n:a2", "n:a3", "n:a4", "n:b1")
 		d.expect(d.offer("n:b2", "n:b3"), "+n:b2 !n:a4 -n:b3")
 	})
-	t.Run("newest first: the oldest of the newcomer's tenant", func(t *testing.T) {
+	t.Run("newest first: the oldest of the newcomer's caller", func(t *testing.T) {
 		d := newDesk(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: 100 * time.Millisecond})
 		d.offer("n:a1", "n:a2")
 		d.expect(d.offer("n:a3"), "-n:a3")
@@ -160,7 +160,7 @@ func TestSharesBindOnlyWhileAHigherClassWaits(t *testing.T) {
 	d.offer(repeat("b:a%d", 9)...)
 	d.expect(d.offer("c:x", "b:a9"), "+c:x +b:a9")
 	d.expect(d.offer("b:a10"), "-b:a10")           // half of twenty
-	d.expect(d.offer("b:other"), "+b:other !b:a9") // and tenants stay equal within it
+	d.expect(d.offer("b:other"), "+b:other !b:a9") // and callers stay equal within it
 	d.expect(d.offer(repeat("n:a%d", 5)...), "+n:a0 +n:a1 +n:a2 +n:a3 +n:a4 !b:a8")
 	d.serve(1) // the critical one; nobody above normal waits
 	d.expect(d.offer("n:a5", "n:a6"), "+n:a5 +n:a6")

@@ -30,30 +30,30 @@
 //
 //   - Classes go strictly by rank, except that every 20th dispatch is the lowest
 //     waiting class's: low work is slowed down, not shut out.
-//   - Inside a class tenants take equal turns, in a ring. A tenant that comes gets
+//   - Inside a class callers take equal turns, in a ring. A caller that comes gets
 //     the last turn; there is no credit for having been away. This is max-min fair
 //     in requests: nobody's share grows while somebody with a smaller one waits.
-//   - Inside a tenant the oldest goes first until it has waited half its longest
+//   - Inside a caller the oldest goes first until it has waited half its longest
 //     stay. From then on the newest goes first: under lasting overload the oldest
 //     are lost in any case, and serving them in order would only make everybody's
 //     wait as long as the longest (adaptive LIFO). While the oldest goes first
-//     nobody overtakes within a tenant.
+//     nobody overtakes within a caller.
 //
-// In this order a newcomer of tenant B has before it
+// In this order a newcomer of caller B has before it
 //
-//	ahead(B) = n of the higher classes + Σ over tenants t of its class of min(n(t), n(B) + 1)
+//	ahead(B) = n of the higher classes + Σ over callers t of its class of min(n(t), n(B) + 1)
 //
-// waiters, so that one tenant's backlog adds at most one to the wait of another's
-// first request. The sum is a prefix sum over the number of tenants with at least j
+// waiters, so that one caller's backlog adds at most one to the wait of another's
+// first request. The sum is a prefix sum over the number of callers with at least j
 // waiters, kept in a Fenwick tree. While newest goes first it is an upper bound.
 //
 // # Who yields
 //
 // When the queue is full, whoever this order would serve last goes, the newcomer
-// included. In a lower class that is the last-ranked of its largest tenant; in the
-// newcomer's own class the same, but only for a tenant with at least two waiters
+// included. In a lower class that is the last-ranked of its largest caller; in the
+// newcomer's own class the same, but only for a caller with at least two waiters
 // fewer (with one fewer the two would change places for ever); and once newest goes
-// first, the oldest of its own tenant. A bound in bytes yields by the same order.
+// first, the oldest of its own caller. A bound in bytes yields by the same order.
 //
 // # Cost
 //
@@ -73,7 +73,7 @@
 //
 // A turn is one request, whatever it costs to serve. Waits are predicted from those
 // who wait now: a tide of higher-ranked newcomers makes them longer. While newest
-// goes first, ahead counts the newcomer's own tenant although it would go before
+// goes first, ahead counts the newcomer's own caller although it would go before
 // them. A Slots that has had waiters inside a testing/synctest bubble belongs to
 // that bubble, as its channels do.
 package queue

@@ -30,7 +30,7 @@ func TestThePredictedWaitCountsFairly(t *testing.T) {
 	d.steady(priority.Normal, 10*time.Millisecond, 200) // one slot every 10 ms: ten waits fit
 	d.offer(repeat("n:loud%d", 40)...)
 	if n := d.core.Stats(d.now).Waiting[priority.Normal.Index()]; n != 10 {
-		t.Fatalf("%d of one tenant wait, want the 10 that fit in MaxWait", n)
+		t.Fatalf("%d of one caller wait, want the 10 that fit in MaxWait", n)
 	}
 	d.expect(d.offer("n:quiet1"), "+n:quiet1") // one of loud before it, ten of loud in all
 	d.expect(d.offer("c:a"), "+c:a")

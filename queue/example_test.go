@@ -17,10 +17,10 @@ func ExampleSlots() {
 		return
 	}
 	ctx := context.Background()
-	grant, err := slots.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.Critical, Tenant: "acme"})
+	grant, err := slots.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.Critical, Caller: "acme"})
 	fmt.Println(grant.Held(), err)
 
-	_, err = slots.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.Batch, Tenant: "acme"})
+	_, err = slots.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.Batch, Caller: "acme"})
 	fmt.Println(err)
 
 	slots.Release(grant, shed.Served)
@@ -91,8 +91,8 @@ func ExampleCore() {
 // important rows go first, and rows nobody waits for any more are never written.
 func ExampleQueue() {
 	rows, err := queue.NewQueue(queue.WorkConfig[string]{
-		Bound: 2,
-		Full:  queue.DropLeastImportant,
+		MaxWaiting: 2,
+		Full:       queue.DropLeastImportant,
 		OnDrop: func(row string, _ queue.Ticket, why shed.Reason) {
 			fmt.Println("dropped", row, why.String())
 		},

@@ -18,7 +18,7 @@ type line struct {
 	leaves  heap[*Waiter]
 	turns   int     // dispatches since the lowest class had its turn
 	turn    uint64  // the latest place in a ring
-	idle    *tenant // tenants without waiters, to be used again, linked by next
+	idle    *caller // callers without waiters, to be used again, linked by next
 }
 
 // lowestTurn is how many dispatches from the queue hold one that goes to the
@@ -35,10 +35,10 @@ func (l *line) init() {
 // add puts w in line. Its instants are set.
 func (l *line) add(w *Waiter) {
 	c := &l.classes[w.Level.Index()]
-	t := c.tenants[w.Tenant]
+	t := c.callers[w.Caller]
 	if t == nil {
-		t = l.newTenant(w.Tenant)
-		c.tenants[t.name] = t
+		t = l.newCaller(w.Caller)
+		c.callers[t.name] = t
 		l.turn++
 		c.enroll(t, l.turn)
 		c.longest.push(t)
@@ -56,7 +56,7 @@ func (l *line) add(w *Waiter) {
 
 // remove takes w out of line, wherever it stands.
 func (l *line) remove(w *Waiter) {
-	c, t := &l.classes[w.Level.Index()], w.tenant
+	c, t := &l.classes[w.Level.Index()], w.caller
 	l.all.remove(w)
 	if i := w.pos[byLeave]; i >= 0 {
 		l.leaves.remove(i)
@@ -67,7 +67,7 @@ func (l *line) remove(w *Waiter) {
 	if c.part(w) {
 		c.strike(t)
 		c.longest.remove(t.pos)
-		delete(c.tenants, t.name)
+		delete(c.callers, t.name)
 		l.drop(t)
 	}
 }
@@ -127,9 +127,9 @@ func (l *line) highest() int {
 }
 
 // ahead returns how many would be served before a newcomer, counted fairly.
-func (l *line) ahead(level priority.Level, tenant string) int {
+func (l *line) ahead(level priority.Level, caller string) int {
 	i := level.Index()
-	n := l.classes[i].ahead(tenant)
+	n := l.classes[i].ahead(caller)
 	for i++; i < priority.Count; i++ {
 		n += l.classes[i].n
 	}
@@ -147,7 +147,7 @@ func (l *line) upTo(i int) (n int, above bool) {
 
 // last returns who yields to a newcomer because the order in force would serve it
 // last: somebody of the lowest class waiting if that is below the newcomer's, else
-// the last of the tenant that yielder names. Nil: the newcomer is last itself.
+// the last of the caller that yielder names. Nil: the newcomer is last itself.
 func (l *line) last(at time.Duration, level int, name string) *Waiter {
 	lo := l.lowest()
 	if lo < level {
@@ -159,16 +159,16 @@ func (l *line) last(at time.Duration, level int, name string) *Waiter {
 	return nil
 }
 
-// yielder returns the tenant of this class that has to yield to a newcomer, and how
-// many waiters it keeps whatever happens: the tenant with most waiters if it has at
+// yielder returns the caller of this class that has to yield to a newcomer, and how
+// many waiters it keeps whatever happens: the caller with most waiters if it has at
 // least two more than the newcomer's (with one more, the two would only change
 // places), else the newcomer's own once newest goes first. Nil: none.
-func (l *line) yielder(at time.Duration, level int, name string) (t *tenant, keep int) {
+func (l *line) yielder(at time.Duration, level int, name string) (t *caller, keep int) {
 	c := &l.classes[level]
 	if c.n == 0 {
 		return nil, 0
 	}
-	own, most := c.tenants[name], c.longest.items[0]
+	own, most := c.callers[name], c.longest.items[0]
 	if b := c.backlog(name); most != own && most.n >= b+2 {
 		return most, b + 1
 	}
@@ -210,18 +210,18 @@ func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
 	return at
 }
 
-func (l *line) newTenant(name string) *tenant {
+func (l *line) newCaller(name string) *caller {
 	t := l.idle
 	if t == nil {
-		t = new(tenant)
+		t = new(caller)
 	} else {
 		l.idle = t.next
 	}
-	*t = tenant{name: name}
+	*t = caller{name: name}
 	return t
 }
 
-func (l *line) drop(t *tenant) {
-	*t = tenant{next: l.idle}
+func (l *line) drop(t *caller) {
+	*t = caller{next: l.idle}
 	l.idle = t
 }

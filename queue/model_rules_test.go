@@ -13,8 +13,8 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 	left, need := shed.Forever, time.Duration(0)
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(m.now)
-		need = meter.Needs(m.now, w.Level, m.core.table.n+1)
-		if left > 0 && meter.Doubtful(m.now, w.Level, m.core.table.n+1, left) && meter.Try(w.Level) {
+		need = meter.Needs(m.now, w.Level, m.core.flight.n+1)
+		if left > 0 && meter.Doubtful(m.now, w.Level, m.core.flight.n+1, left) && meter.Try(w.Level) {
 			need = 0
 		}
 	}
@@ -54,16 +54,16 @@ func (m *model) slotFor(l priority.Level, others bool, limit int) bool {
 // ahead is the promise's formula, term by term.
 func (m *model) ahead(w *Waiter) int {
 	n := m.count(w.Level.Index()+1, priority.Count)
-	own := len(m.tenant(w.Level.Index(), w.Tenant))
+	own := len(m.caller(w.Level.Index(), w.Caller))
 	for _, name := range m.rings[w.Level.Index()] {
-		n += min(len(m.tenant(w.Level.Index(), name)), own+1)
+		n += min(len(m.caller(w.Level.Index(), name)), own+1)
 	}
 	return n
 }
 
-func (m *model) tenant(class int, name string) (line []*Waiter) {
+func (m *model) caller(class int, name string) (line []*Waiter) {
 	for _, w := range m.waiting {
-		if w.Level.Index() == class && w.Tenant == name {
+		if w.Level.Index() == class && w.Caller == name {
 			line = append(line, w)
 		}
 	}
@@ -79,7 +79,7 @@ func (m *model) place(w *Waiter) (shed.Verdict, shed.Reason, []*Waiter) {
 	}
 	var gone []*Waiter
 	if full {
-		v := m.lastServed(i, w.Tenant)
+		v := m.lastServed(i, w.Caller)
 		if v == nil {
 			return shed.Out, shed.QueueFull, nil
 		}
@@ -99,21 +99,21 @@ func first(w []*Waiter) *Waiter {
 }
 
 // lastServed plays the order to its end and returns who yields to a newcomer.
-func (m *model) lastServed(class int, tenant string) *Waiter {
+func (m *model) lastServed(class int, caller string) *Waiter {
 	lo := slices.IndexFunc(m.rings[:], func(r []string) bool { return len(r) > 0 })
 	if lo > class {
 		return nil
 	}
 	most, longest := "", 0
 	for _, name := range m.rings[lo] { // of equals, the one whose turn is last
-		if n := len(m.tenant(lo, name)); n >= longest {
+		if n := len(m.caller(lo, name)); n >= longest {
 			most, longest = name, n
 		}
 	}
-	own := m.tenant(lo, tenant)
+	own := m.caller(lo, caller)
 	switch {
-	case lo < class, most != tenant && longest >= len(own)+2:
-		return m.tail(m.tenant(lo, most))
+	case lo < class, most != caller && longest >= len(own)+2:
+		return m.tail(m.caller(lo, most))
 	case len(own) > 0 && m.newestFirst(own):
 		return own[0]
 	}
@@ -154,7 +154,7 @@ func (m *model) next() *Waiter {
 		class, m.since = lo, 0
 	}
 	name := m.rings[class][0]
-	line := m.tenant(class, name)
+	line := m.caller(class, name)
 	w := line[0]
 	if m.newestFirst(line) {
 		w = line[len(line)-1]
@@ -169,8 +169,8 @@ func (m *model) next() *Waiter {
 // leave takes w out of the model.
 func (m *model) leave(w *Waiter) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(x *Waiter) bool { return x == w })
-	if i := w.Level.Index(); len(m.tenant(i, w.Tenant)) == 0 {
-		m.rings[i] = slices.DeleteFunc(m.rings[i], func(n string) bool { return n == w.Tenant })
+	if i := w.Level.Index(); len(m.caller(i, w.Caller)) == 0 {
+		m.rings[i] = slices.DeleteFunc(m.rings[i], func(n string) bool { return n == w.Caller })
 	}
 }
 
@@ -182,7 +182,7 @@ func (m *model) sweep() (gone []*Waiter) {
 			stay = min(stay, w.MaxWait)
 		}
 		late := !w.Deadline.IsZero() && !w.Deadline.After(m.now)
-		tight := !w.Deadline.IsZero() && !w.probe && w.Deadline.Sub(m.now) <= m.core.meter.Needs(m.now, w.Level, m.core.table.n+1)
+		tight := !w.Deadline.IsZero() && !w.probe && w.Deadline.Sub(m.now) <= m.core.meter.Needs(m.now, w.Level, m.core.flight.n+1)
 		switch {
 		case late, tight:
 			m.leaving[w] = shed.DeadlineUnmeetable

@@ -111,7 +111,7 @@ func (m *model) drain() {
 		m.t.Fatalf("%d should have left and did not", len(m.leaving))
 	}
 	for {
-		if m.core.table.n < m.core.limit { // with each slot taken the crowd has grown
+		if m.core.flight.n < m.core.limit { // with each slot taken the crowd has grown
 			m.sweep()
 		}
 		want := m.next()
@@ -174,7 +174,7 @@ func (m *model) count(from, to int) (n int) {
 }
 
 func (m *model) offer() {
-	w := &Waiter{Ticket: Ticket{Level: priority.FromIndex(m.byte() % priority.Count), Tenant: string(rune('a' + m.byte()%4))}}
+	w := &Waiter{Ticket: Ticket{Level: priority.FromIndex(m.byte() % priority.Count), Caller: string(rune('a' + m.byte()%4))}}
 	if b := m.byte(); b%2 == 0 {
 		w.Deadline = m.now.Add(time.Duration(b) * time.Millisecond)
 	}
@@ -191,7 +191,7 @@ func (m *model) offer() {
 			meter.Untried(w.Level)
 		}
 	}
-	silence := m.core.silence(m.now)
+	silence := m.core.flight.silence(m.now)
 	v, reason, gone := m.decide(w, limit, &meter, silence)
 	got, evictee := m.core.Offer(m.now, w)
 	if got != v || w.Reason != reason {
@@ -210,8 +210,8 @@ func (m *model) offer() {
 	case shed.Waits:
 		m.joined[w] = m.now
 		m.waiting = append(m.waiting, w)
-		if i := w.Level.Index(); !slices.Contains(m.rings[i], w.Tenant) {
-			m.rings[i] = append(m.rings[i], w.Tenant)
+		if i := w.Level.Index(); !slices.Contains(m.rings[i], w.Caller) {
+			m.rings[i] = append(m.rings[i], w.Caller)
 		}
 	}
 }

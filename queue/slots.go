@@ -11,11 +11,11 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Slots hands out a limited number of slots, and lets a bounded number of callers
-// wait for one in a fair order: a lock and a wait around a [Core], whose rules it
-// follows. It starts no goroutine of its own, and nobody polls: a caller that waits
-// sleeps until it is told or its context ends; one timer serves all stays. All methods are safe for
-// concurrent use; Acquire without a wait and Release cost one short critical
+// Slots hands out a limited number of slots, and lets a bounded number of
+// goroutines wait for one in a fair order: a lock and a wait around a [Core], whose rules it
+// follows. It starts no goroutine of its own, and nothing polls: a goroutine that waits
+// sleeps until it is woken or its context ends; one timer serves all stays. All methods
+// are safe for concurrent use; Acquire without a wait and Release cost one short critical
 // section each and do not allocate.
 type Slots struct {
 	epoch time.Time // the core's
@@ -25,8 +25,7 @@ type Slots struct {
 	onMove func(shed.Step)
 	timer  *time.Timer // makes waiters leave
 	armed  time.Time   // when it fires; zero: it does not
-	idle   *Waiter     // to be used again, linked by next
-	kept   int         // how many those are
+	idle   spares
 }
 
 // mostKept is how many waiters, with their channel, are kept for the next
@@ -40,14 +39,14 @@ func NewSlots(config Config) (*Slots, error) {
 		return nil, err
 	}
 	core.epoch = time.Now()
-	return &Slots{epoch: core.epoch, core: core, onMove: config.OnMove}, nil
+	return &Slots{epoch: core.epoch, core: core, onMove: config.OnMove, idle: spares{most: mostKept}}, nil
 }
 
 // Acquire takes a slot, waiting for one within the bounds of the Config and the
 // ticket; now is the caller's current time. It returns when there is a slot, when
 // the stay is over, when the deadline can no longer be met, when the place in the
-// queue goes to somebody ranked higher, or when ctx ends, whichever is first. The
-// error is a [shed.Reason]: ClientGone when ctx was cancelled, Hopeless when its
+// queue goes to work ranked higher, or when ctx ends, whichever is first. The
+// error is a [shed.Reason]: ClientGone when ctx was cancelled, DeadlineUnmeetable when its
 // deadline passed. The grant must be released exactly once.
 func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, error) {
 	if err := ctx.Err(); err != nil {
@@ -63,7 +62,7 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 	v, evictee := s.core.Offer(now, w)
 	if v != shed.Waits {
 		g, reason := w.Grant, w.Reason
-		s.keep(w)
+		s.idle.put(w)
 		s.settle(now, evictee)
 		return g, reason.Err()
 	}
@@ -71,11 +70,26 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 	return s.wait(ctx, w)
 }
 
-// TryAcquire takes a slot if one is free and nobody who waits goes first. It never
+// TryAcquire takes a slot if one is free and no waiter goes first. It never
 // blocks.
 func (s *Slots) TryAcquire(now time.Time, t Ticket) (Grant, error) {
 	t.MaxWait = NoWait
 	return s.Acquire(context.Background(), now, t)
+}
+
+// Force takes a slot for t whether one is free or not, for a gate in shadow mode,
+// which counts what it would have refused and lets it run. The work is in flight
+// like any other; with more of it than slots, the limit that a law learns is
+// advice only. It never blocks.
+func (s *Slots) Force(now time.Time, t Ticket) Grant {
+	s.mu.Lock()
+	w := s.waiter()
+	w.Ticket = t
+	s.core.force(now, w)
+	g := w.Grant
+	s.idle.put(w)
+	s.settle(now, nil)
+	return g
 }
 
 // wait blocks until w has left the queue, and ends its use. No lock is held.
@@ -101,12 +115,12 @@ func (s *Slots) cancel(ctx context.Context, w *Waiter) {
 }
 
 // finish returns what w got and keeps it for the next caller. A slot that came
-// together with the end of the context is given back: nobody would use it.
+// together with the end of the context is given back: it would not be used.
 func (s *Slots) finish(ctx context.Context, w *Waiter) (Grant, error) {
 	g, reason, level := w.Grant, w.Reason, w.Level
 	err := ctx.Err()
 	s.mu.Lock()
-	s.keep(w)
+	s.idle.put(w)
 	if err == nil || reason != shed.Admitted {
 		s.mu.Unlock()
 		return g, reason.Err()
@@ -128,12 +142,25 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 	at := time.Since(s.epoch) // half the price of time.Now, and never a wall clock's step
 	now := s.epoch.Add(at)
 	s.mu.Lock()
-	if ok = s.core.table.held(g) != nil; ok {
+	if ok = s.core.flight.held(g) != nil; ok {
 		held = at - g.at
 		s.core.Release(now, g, o)
 	}
 	s.settle(now, nil)
 	return held, ok
+}
+
+// Once reports true the first time it is asked about a slot that is held, through
+// whichever copy of the grant: for what may be done once per piece of work.
+func (s *Slots) Once(g Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.core.flight.held(g)
+	if r == nil || r.once {
+		return false
+	}
+	r.once = true
+	return true
 }
 
 // RetryAfter counts a caller of this level that was just refused for lack of
@@ -146,7 +173,7 @@ func (s *Slots) RetryAfter(l priority.Level) time.Duration {
 	return s.core.RetryAfter(now, l, rand.Float64())
 }
 
-// Drain makes everybody who waits leave with Draining and refuses newcomers. Work
+// Drain makes all waiters leave with Draining and refuses newcomers. Work
 // in flight goes on. There is no way back; a second call does nothing.
 func (s *Slots) Drain() {
 	s.mu.Lock()
@@ -183,9 +210,9 @@ func (s *Slots) Stats() Stats {
 	return s.core.Stats(now)
 }
 
-// settle ends a critical section: it takes out everybody who has to leave or may
-// go, sees to it that the next to leave will, unlocks, and only then wakes them and
-// reports the move. left is somebody who has left already, or nil.
+// settle ends a critical section: it takes out all that have to leave or may go,
+// sees to it that the next to leave will, unlocks, and only then wakes them and
+// reports the move. left is a waiter that has left already, or nil.
 func (s *Slots) settle(now time.Time, left *Waiter) {
 	if left != nil {
 		left.next = nil
@@ -197,7 +224,7 @@ func (s *Slots) settle(now time.Time, left *Waiter) {
 	step, onMove := s.core.Moved(), s.onMove
 	s.mu.Unlock()
 	for w := left; w != nil; {
-		next := w.next // read before w is somebody else's
+		next := w.next // read before w is used again
 		w.next = nil
 		w.wake <- struct{}{}
 		w = next
@@ -243,32 +270,20 @@ func (s *Slots) expire() {
 // turnAway counts a refusal that never reached the queue.
 func (s *Slots) turnAway(l priority.Level, r shed.Reason) error {
 	s.mu.Lock()
-	s.core.refused[l.Index()][r]++
+	s.core.tally.refused[l.Index()][r]++
 	s.mu.Unlock()
 	return r
 }
 
-// waiter returns one that is not in use; keep puts it back.
+// waiter returns one that is not in use.
 func (s *Slots) waiter() *Waiter {
-	w := s.idle
-	if w == nil {
-		return &Waiter{wake: make(chan struct{}, 1)}
+	if w := s.idle.take(); w != nil {
+		return w
 	}
-	s.idle, w.next = w.next, nil
-	s.kept--
-	return w
+	return &Waiter{wake: make(chan struct{}, 1)}
 }
 
-func (s *Slots) keep(w *Waiter) {
-	if s.kept >= mostKept {
-		return
-	}
-	w.Ticket = Ticket{}
-	w.next, s.idle = s.idle, w
-	s.kept++
-}
-
-// ended says why somebody whose context ended gets no slot.
+// ended says why work whose context ended gets no slot.
 func ended(err error) shed.Reason {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return shed.DeadlineUnmeetable

@@ -64,7 +64,8 @@ func checkWaiting(t *testing.T, s *queue.Slots, want int) {
 	}
 }
 
-func TestCase_QU01(t *testing.T) {
+// Case QU-01: from reports about waiting and priority in other limiters
+func TestAClientThatLeavesIsReplacedByTheNext(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWait: time.Second})
@@ -89,7 +90,8 @@ func TestCase_QU01(t *testing.T) {
 	})
 }
 
-func TestCase_QU04(t *testing.T) {
+// Case QU-04: from reports about waiting and priority in other limiters
+func TestSlotsAreWholeAfterWaitersTimedOut(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(8), MaxWait: 50 * time.Millisecond})

@@ -14,12 +14,12 @@ type Stats struct {
 	Least, Most  int                   // what the limit stays within; zero: the law does not say
 	InFlight     int                   // slots taken
 	Bound        int                   // how many may wait
-	Waiting      [priority.Count]int   // who waits, by level
+	Waiting      [priority.Count]int   // waiters, by level
 	WaitingBytes [priority.Count]int64 // what they announced; zero without a bound in bytes
 	Oldest       time.Duration         // how long the oldest has waited
 
 	Admitted [priority.Count]uint64                   // slots given, by level
-	Waited   uint64                                   // of those, to somebody who had waited
+	Waited   uint64                                   // of those, after a wait
 	Waits    [WaitBuckets]uint64                      // how long they had; index with WaitBound
 	Refused  [priority.Count][shed.ReasonCount]uint64 // the others, by level and reason
 
@@ -30,25 +30,32 @@ type Stats struct {
 	Moves [shed.CauseCount]uint64 // how often it moved, by cause
 }
 
-// Stats returns what the core looks like at now.
-func (c *Core) Stats(now time.Time) Stats {
-	s := Stats{
-		Limit: c.limit, InFlight: c.table.n, Bound: c.config.bound(c.limit),
-		Admitted: c.admitted, Waited: c.waited, Waits: c.waits, Refused: c.refused,
-		Service: c.meter.Median(), Cause: c.cause, Moves: c.moves,
-	}
-	for i := range s.Waiting {
-		s.Waiting[i] = c.line.classes[i].n
-		s.WaitingBytes[i] = c.line.classes[i].bytes
-	}
-	if law, ok := c.law.(shed.Bounded); ok {
-		s.Least, s.Most = law.Bounds()
-	}
-	s.DrainRate, _ = c.meter.Rate(now, c.silence(now))
-	if w := c.line.all.oldest; w != nil {
-		s.Oldest = max(c.at(now)-w.joined, 0)
-	}
-	return s
+// tally counts what a core has decided.
+type tally struct {
+	admitted [priority.Count]uint64
+	waited   uint64
+	waits    [WaitBuckets]uint64
+	refused  [priority.Count][shed.ReasonCount]uint64
+	cause    shed.Cause // why the limit last moved
+	moves    [shed.CauseCount]uint64
+}
+
+// served counts a slot that went to a waiter.
+func (t *tally) served(waited time.Duration) {
+	t.waited++
+	t.waits[waitBucket(waited)]++
+}
+
+// moved counts a move of the limit.
+func (t *tally) moved(cause shed.Cause) {
+	t.cause = cause
+	t.moves[min(int(cause), len(t.moves)-1)]++
+}
+
+// revoked turns an admission into a refusal.
+func (t *tally) revoked(l priority.Level, r shed.Reason) {
+	t.admitted[l.Index()]--
+	t.refused[l.Index()][r]++
 }
 
 // WaitBuckets is the number of buckets of Stats.Waits.

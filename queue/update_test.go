@@ -58,7 +58,7 @@ func TestALoweredLimitDrainsAndALoweredBoundKeepsItsWaiters(t *testing.T) {
 
 func TestABadUpdateChangesNothing(t *testing.T) {
 	s := newSlots(t, queue.Config{Limit: shed.Fixed(3)})
-	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {MaxWaiting: -1}, {MaxWaitingBytes: -1}, {CriticalReserve: -1}, {Limit: shed.Fixed(2), CriticalReserve: 2}, {Limit: shed.Throughput{Max: 10}, CriticalReserve: 10}, {Share: [priority.Count]float64{1, 1, 1, 2}}} {
+	for _, bad := range []queue.Config{{Limit: shed.Fixed(0)}, {MaxWait: -2}, {MaxWaiting: -1}, {MaxWaitingBytes: -1}, {CriticalReserve: -1}, {Limit: shed.Fixed(2), CriticalReserve: 2}, {Limit: shed.Throughput{Max: 10}, CriticalReserve: 10}, {WaitingShare: [priority.Count]float64{1, 1, 1, 2}}} {
 		if err := s.Update(bad); err == nil {
 			t.Errorf("%+v was adopted", bad)
 		}

@@ -3,13 +3,14 @@ package queue
 import (
 	"time"
 
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Waiter is one piece of work in front of a [Core]. The caller allocates it, fills
+// Waiter is one piece of work in front of a [Core]. The program allocates it, fills
 // in the Ticket and hands it to [Core.Offer]; from a verdict of Waits until the
 // waiter comes back out (from Offer as evicted, Next, Expire or Cancel) the core
-// owns it and the caller must not touch it. After that it may be used again.
+// owns it and the program must not touch it. After that it may be used again.
 type Waiter struct {
 	Ticket
 	Grant  Grant       // the slot, once the waiter has one
@@ -25,9 +26,9 @@ type Waiter struct {
 	due    time.Duration // its deadline
 	pos    [heaps]int    // where it stands in the heaps of instants; -1: nowhere
 
-	tenant       *tenant
+	caller       *caller
 	older, newer *Waiter // in the queue as a whole, by arrival
-	prev, next   *Waiter // in its tenant's line, by arrival
+	prev, next   *Waiter // in its caller's line, by arrival
 	slot         int     // where a Queue keeps its value
 
 	wake chan struct{} // how Slots tells it
@@ -36,10 +37,22 @@ type Waiter struct {
 type state uint8
 
 const (
-	outside state = iota // the caller's
+	outside state = iota // the program's
 	waiting              // in line
 	leaving              // out of line, not handed back yet
 )
+
+// NoWait as a MaxWait means: go at once or be refused.
+const NoWait = time.Duration(-1)
+
+// Ticket is what a piece of work says about itself when it asks for a slot.
+type Ticket struct {
+	Level    priority.Level
+	Caller   string        // whose turn it uses; the empty name is a caller like any other
+	Deadline time.Time     // when its answer becomes worthless; zero: never
+	MaxWait  time.Duration // longest stay in the queue; zero: the queue's own; NoWait: none; never longer than the queue's own
+	Bytes    int64         // announced size of its body, counted only when the queue has a bound in bytes
+}
 
 // Grant is a slot that was taken: a small value, valid until it is released. The
 // zero Grant is no slot, and releasing it does nothing.
@@ -88,4 +101,32 @@ func (l *list) remove(w *Waiter) {
 		l.newest = w.older
 	}
 	w.older, w.newer = nil, nil
+}
+
+// spares are waiters that are not in use, to be used again: at most most of them,
+// zero for any number.
+type spares struct {
+	top  *Waiter // linked by next
+	n    int
+	most int
+}
+
+// take returns one, or nil when there is none.
+func (s *spares) take() *Waiter {
+	w := s.top
+	if w != nil {
+		s.top, w.next = w.next, nil
+		s.n--
+	}
+	return w
+}
+
+// put keeps w and forgets its ticket.
+func (s *spares) put(w *Waiter) {
+	if s.most > 0 && s.n >= s.most {
+		return
+	}
+	w.Ticket = Ticket{}
+	w.next, s.top = s.top, w
+	s.n++
 }

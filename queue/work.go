@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -11,68 +10,34 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Queue is a bounded queue of work between those who accept it and those who do
-// it: an HTTP handler and its writer, say. It serves in the order of [Slots]
-// (classes, equal turns of tenants, newest first once the head has waited half its
+// Queue is a bounded queue of work between the code that accepts it and the code
+// that does it: an HTTP handler and its writer, say. It serves in the order of [Slots]
+// (classes, equal turns of callers, newest first once the head has waited half its
 // stay), has an explicit policy for when it is full, and never delivers work whose
 // deadline or stay is over. All methods are safe for concurrent use by any number
 // of pushers and poppers. It starts no goroutine.
 type Queue[T any] struct {
 	config WorkConfig[T]
-	more   chan struct{} // somebody may find work
+	more   chan struct{} // there may be work
 	closed chan struct{}
 
 	mu      sync.Mutex
 	line    line
 	values  []T // by Waiter.slot
-	idle    *Waiter
+	idle    spares
 	epoch   time.Time
 	over    bool
 	dropped uint64
 }
-
-// WorkConfig is everything a [Queue] is told.
-type WorkConfig[T any] struct {
-	// Bound is how much work may wait. Zero: 1024. Negative: an error.
-	Bound int
-	// Full says what happens to work that arrives when the queue is at its bound.
-	Full FullPolicy
-	// MaxWait is the longest stay of work whose ticket names none or a longer one.
-	// Zero: no limit. Negative: an error.
-	MaxWait time.Duration
-	// OnDrop is told of work that was accepted and will not be delivered: Evicted by
-	// the full policy, Hopeless or WaitedTooLong. It is called without any lock held,
-	// by whichever Push, Pop or Close met it. Nil: nobody is told; Dropped counts.
-	OnDrop func(T, Ticket, shed.Reason)
-}
-
-// FullPolicy says who goes when a [Queue] is full.
-type FullPolicy uint8
-
-// The policies.
-const (
-	RejectNew          FullPolicy = iota // the newcomer is refused with QueueFull
-	DropOldest                           // the work that came first is evicted, whatever its class
-	DropLeastImportant                   // whoever the order would serve last goes, newcomer included
-)
-
-const defaultWorkBound = 1024
 
 // ErrClosed is what Pop returns once a closed queue is empty.
 var ErrClosed = errors.New("queue: closed")
 
 // NewQueue builds a queue. Errors name the field of the WorkConfig.
 func NewQueue[T any](config WorkConfig[T]) (*Queue[T], error) {
-	switch {
-	case config.Bound < 0:
-		return nil, fmt.Errorf("queue: Bound = %d: must not be negative", config.Bound)
-	case config.MaxWait < 0:
-		return nil, fmt.Errorf("queue: MaxWait = %v: must not be negative", config.MaxWait)
-	case config.Full > DropLeastImportant:
-		return nil, fmt.Errorf("queue: Full = %d: not a policy", config.Full)
-	}
-	if config.Bound == 0 {
-		config.Bound = defaultWorkBound
+	config, err := config.settled()
+	if err != nil {
+		return nil, err
 	}
 	q := &Queue[T]{config: config, more: make(chan struct{}, 1), closed: make(chan struct{})}
 	q.line.init()
@@ -80,7 +45,7 @@ func NewQueue[T any](config WorkConfig[T]) (*Queue[T], error) {
 }
 
 // Push hands work over; now is the caller's current time. It never blocks. The
-// error is a [shed.Reason]: Hopeless when the deadline has passed, QueueFull when
+// error is a [shed.Reason]: DeadlineUnmeetable when the deadline has passed, QueueFull when
 // there was no place, Capacity for a ticket that does not wait, Draining when the
 // queue is closed. The ticket's Bytes are carried, not counted.
 func (q *Queue[T]) Push(now time.Time, v T, t Ticket) error {
@@ -154,7 +119,7 @@ func (q *Queue[T]) TryPop(now time.Time) (v T, t Ticket, err error) {
 	return v, t, err
 }
 
-// Len returns how much work waits, expired work that nobody has met included.
+// Len returns how much work waits, expired work that no call has met included.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -197,4 +162,120 @@ func (q *Queue[T]) Close() {
 		q.over = true
 		close(q.closed)
 	}
+}
+
+// drop is one piece of accepted work that will not be delivered.
+type drop[T any] struct {
+	value  T
+	ticket Ticket
+	reason shed.Reason
+}
+
+// admit makes place for a newcomer, adding what has to go to drops, or refuses it.
+func (q *Queue[T]) admit(at time.Duration, t Ticket, drops []drop[T]) ([]drop[T], error) {
+	switch {
+	case q.over:
+		return drops, shed.Draining
+	case !t.Deadline.IsZero() && t.Deadline.Sub(q.epoch) <= at:
+		return drops, shed.DeadlineUnmeetable
+	case q.line.n < q.config.MaxWaiting:
+		return drops, nil
+	}
+	w := q.yields(at, t)
+	if w == nil {
+		return drops, shed.QueueFull
+	}
+	return append(drops, q.drop(w, shed.Evicted)), nil
+}
+
+// yields returns what goes for a newcomer when the queue is full; nil: the newcomer.
+func (q *Queue[T]) yields(at time.Duration, t Ticket) *Waiter {
+	switch q.config.Full {
+	case DropOldest:
+		return q.line.all.oldest
+	case DropLeastImportant:
+		return q.line.last(at, t.Level.Index(), t.Caller)
+	default:
+		return nil
+	}
+}
+
+// expire drops all work whose time is over.
+func (q *Queue[T]) expire(at time.Duration) (drops []drop[T]) {
+	var needs [priority.Count]time.Duration
+	for w := q.line.expired(at, &needs); w != nil; w = q.line.expired(at, &needs) {
+		drops = append(drops, q.drop(w, w.Reason))
+	}
+	return drops
+}
+
+func (q *Queue[T]) drop(w *Waiter, r shed.Reason) drop[T] {
+	q.line.remove(w)
+	q.dropped++
+	d := drop[T]{q.values[w.slot], w.Ticket, r}
+	q.keep(w)
+	return d
+}
+
+// report tells of what was dropped, without the lock.
+func (q *Queue[T]) report(drops []drop[T]) {
+	if q.config.OnDrop == nil {
+		return
+	}
+	for _, d := range drops {
+		q.config.OnDrop(d.value, d.ticket, d.reason)
+	}
+}
+
+// signal lets one popper look again. One signal in store is enough, because a popper
+// that leaves work behind passes the signal on.
+func (q *Queue[T]) signal() {
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}
+
+// setStay sets the instants of w, which joins at now.
+func (q *Queue[T]) setStay(w *Waiter, now time.Time) {
+	stay := never
+	if q.config.MaxWait > 0 {
+		stay = q.config.MaxWait
+	}
+	if w.MaxWait > 0 {
+		stay = min(stay, w.MaxWait)
+	}
+	w.leave, w.due = after(w.joined, stay), never
+	if !w.Deadline.IsZero() {
+		remaining := w.Deadline.Sub(now)
+		w.due = after(w.joined, remaining)
+		stay = min(stay, remaining)
+	}
+	w.half = never
+	if stay != never {
+		w.half = after(w.joined, stay/2)
+	}
+}
+
+func (q *Queue[T]) at(now time.Time) time.Duration {
+	if q.epoch.IsZero() {
+		q.epoch = now
+	}
+	return now.Sub(q.epoch)
+}
+
+// waiter returns one that is not in use; keep puts it back and forgets its value.
+func (q *Queue[T]) waiter() *Waiter {
+	if w := q.idle.take(); w != nil {
+		return w
+	}
+	var none T
+	q.values = append(q.values, none)
+	return &Waiter{slot: len(q.values) - 1}
+}
+
+func (q *Queue[T]) keep(w *Waiter) {
+	var none T
+	q.values[w.slot] = none
+	q.idle.put(w)
 }

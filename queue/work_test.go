@@ -42,9 +42,9 @@ func TestWorkIsServedInTheOrderOfSlots(t *testing.T) {
 	for _, w := range []struct {
 		name   string
 		level  priority.Level
-		tenant string
+		caller string
 	}{{"export", priority.Batch, "a"}, {"a1", priority.Normal, "a"}, {"a2", priority.Normal, "a"}, {"b1", priority.Normal, "b"}, {"pay", priority.Critical, "b"}} {
-		if err := q.Push(now, w.name, queue.Ticket{Level: w.level, Tenant: w.tenant}); err != nil {
+		if err := q.Push(now, w.name, queue.Ticket{Level: w.level, Caller: w.caller}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestAFullQueueFollowsItsPolicy(t *testing.T) {
 		{queue.DropLeastImportant, "batch", "old", "high normal"},
 	} {
 		var dropped []string
-		q := newQueue(t, queue.WorkConfig[string]{Bound: 2, Full: c.full, OnDrop: func(v string, _ queue.Ticket, r shed.Reason) {
+		q := newQueue(t, queue.WorkConfig[string]{MaxWaiting: 2, Full: c.full, OnDrop: func(v string, _ queue.Ticket, r shed.Reason) {
 			if r != shed.Evicted {
 				t.Errorf("%s dropped with %v", v, r)
 			}
@@ -174,7 +174,7 @@ func TestNoWorkIsLost(t *testing.T) {
 			ends[i]++
 			mu.Unlock()
 		}
-		q, err := queue.NewQueue(queue.WorkConfig[int]{Bound: 20, Full: queue.DropLeastImportant, MaxWait: 50 * time.Millisecond,
+		q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 20, Full: queue.DropLeastImportant, MaxWait: 50 * time.Millisecond,
 			OnDrop: func(i int, _ queue.Ticket, _ shed.Reason) { count(i) }})
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestNoWorkIsLost(t *testing.T) {
 		for i := range ends {
 			pushers.Go(func() {
 				time.Sleep(time.Duration(i*i%997) * time.Millisecond)
-				if q.Push(time.Now(), i, queue.Ticket{Level: priority.FromIndex(i % 4), Tenant: string(rune('a' + i%5))}) != nil {
+				if q.Push(time.Now(), i, queue.Ticket{Level: priority.FromIndex(i % 4), Caller: string(rune('a' + i%5))}) != nil {
 					count(i)
 				}
 			})
@@ -212,7 +212,7 @@ func TestNoWorkIsLost(t *testing.T) {
 }
 
 func TestBadWorkConfigsNameTheField(t *testing.T) {
-	for field, c := range map[string]queue.WorkConfig[string]{"Bound": {Bound: -1}, "MaxWait": {MaxWait: -1}, "Full": {Full: 9}} {
+	for field, c := range map[string]queue.WorkConfig[string]{"MaxWaiting": {MaxWaiting: -1}, "MaxWait": {MaxWait: -1}, "Full": {Full: 9}} {
 		if _, err := queue.NewQueue(c); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}

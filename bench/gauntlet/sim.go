@@ -192,7 +192,7 @@ func (r *run) visit(req request) int32 {
 	r.free = r.free[:len(r.free)-1]
 	v := r.visits[id]
 	v.request = req
-	v.waiter.Ticket = queue.Ticket{Level: Levels[req.class], Tenant: req.tenant, Deadline: r.now(req.deadline)}
+	v.waiter.Ticket = queue.Ticket{Level: Levels[req.class], Caller: req.tenant, Deadline: r.now(req.deadline)}
 	return id
 }
 

@@ -86,7 +86,7 @@ func slotsUnder(limit func(terms) shed.Limit) func(terms) (*instance, error) {
 			return nil, err
 		}
 		return &instance{ask: func(c *caller) int {
-			g, err := s.Acquire(context.Background(), time.Now(), queue.Ticket{Level: priority.High, Tenant: c.key})
+			g, err := s.Acquire(context.Background(), time.Now(), queue.Ticket{Level: priority.High, Caller: c.key})
 			if err != nil {
 				return http.StatusServiceUnavailable
 			}

@@ -133,7 +133,7 @@ type crowdOf struct {
 
 func newCrowd(n int) (*crowdOf, error) {
 	core, err := queue.NewCore(queue.Config{
-		Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, Share: [priority.Count]float64{1, 1, 1, 1},
+		Limit: shed.Fixed(1), MaxWaiting: n, MaxWait: time.Hour, WaitingShare: [priority.Count]float64{1, 1, 1, 1},
 	})
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func newCrowd(n int) (*crowdOf, error) {
 	c := &crowdOf{core: core, now: time.Now(), holder: new(queue.Waiter), vip: queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical}}}
 	core.Offer(c.now, c.holder)
 	for i := range n {
-		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Tenant: strconv.Itoa(i % 1009)}}
+		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Caller: strconv.Itoa(i % 1009)}}
 		if i%2 == 0 {
 			w.Deadline = c.now.Add(time.Hour + time.Duration(i*7919%n)*time.Millisecond)
 		}

@@ -183,7 +183,7 @@ func (g *Gate) visit(r traffic.Record) *visit {
 	v := g.free[len(g.free)-1]
 	g.free = g.free[:len(g.free)-1]
 	v.Record = r
-	v.waiter.Ticket = queue.Ticket{Tenant: key(r.Caller).ID}
+	v.waiter.Ticket = queue.Ticket{Caller: key(r.Caller).ID}
 	if g.Level != nil {
 		v.waiter.Level = g.Level(r.Route)
 	}

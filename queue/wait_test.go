@@ -14,7 +14,8 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func TestCase_QU06(t *testing.T) {
+// Case QU-06: from reports about waiting and priority in other limiters
+func TestAFullQueueRefusesAtOnceWithRetryAfter(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: time.Second})
@@ -51,7 +52,8 @@ func TestCase_QU06(t *testing.T) {
 	})
 }
 
-func TestCase_QU10(t *testing.T) {
+// Case QU-10: from reports about waiting and priority in other limiters
+func TestNoWaitRefusesAtOnceAndZeroIsTheDefaultStay(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 10, MaxWait: queue.NoWait})
@@ -74,7 +76,8 @@ func TestCase_QU10(t *testing.T) {
 	})
 }
 
-func TestCase_PR01(t *testing.T) {
+// Case PR-01: from reports about waiting and priority in other limiters
+func TestTheLowestLevelIsServedUnderAFloodOfHigherWork(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWait: 10 * time.Second})
@@ -108,7 +111,8 @@ func TestCase_PR01(t *testing.T) {
 	})
 }
 
-func TestCase_PR06(t *testing.T) {
+// Case PR-06: from reports about waiting and priority in other limiters
+func TestCallersStartInTheDocumentedOrder(t *testing.T) {
 	t.Run("in order of arrival", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			// 100 arrivals 5 ms apart, served in 5.1 ms: the wait grows to about 10 ms, far
@@ -172,7 +176,8 @@ func startOrder(t *testing.T, n int, gap, service time.Duration) (order []int) {
 	return order
 }
 
-func TestCase_PR08(t *testing.T) {
+// Case PR-08: from reports about waiting and priority in other limiters
+func TestTheReserveIsForCriticalOnly(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(10), CriticalReserve: 2, MaxWait: 20 * time.Second})

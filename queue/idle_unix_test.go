@@ -17,7 +17,9 @@ import (
 // moment they wait and the release. In a bubble five seconds pass at once if and
 // only if everybody sleeps; a loop that polls would be woken thousands of times,
 // which the process time shows.
-func TestCase_QU11(t *testing.T) {
+//
+// Case QU-11: from reports about waiting and priority in other limiters
+func TestWaitingCostsNoProcessorTime(t *testing.T) {
 	t.Run("Slots", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(t, queue.Config{Limit: shed.Fixed(1), MaxWaiting: 500, MaxWait: 10 * time.Second})

@@ -72,7 +72,9 @@ func (l *closedLoop) run(until time.Time) {
 }
 
 // Fifty callers at 10 ms; a second each for half a minute; 10 ms again.
-func TestCase_IF19(t *testing.T) {
+//
+// Case IF-19: from reports about waiting and priority in other limiters
+func TestTheLimitComesBackAfterALongSlowdown(t *testing.T) {
 	core, err := queue.NewCore(queue.Config{Limit: shed.Throughput{Min: 4}, MaxWait: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
