@@ -1,0 +1,18 @@
+// Package grpcgate puts a [github.com/headgate-go/headgate/admission.Gate] in front of a gRPC server.
+//
+//	gate := admission.MustNew(admission.Options{ … })
+//	server := grpcgate.New(gate, grpcgate.Options{})
+//	grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(server.Unary()),
+//		grpc.ChainStreamInterceptor(server.Stream()),
+//	)
+//
+// Callers are identified, limited, ranked and made to wait as in HTTP, by the same
+// gate: one may serve both. What is refused is answered in gRPC.
+//
+// A handler reaches the gate through its context: [github.com/headgate-go/headgate/admission.FromContext] tells
+// the caller and level, [github.com/headgate-go/headgate/admission.Charge] settles the cost. Limits are not told
+// in headers, whatever Options.Headers of the gate says.
+//
+// A call whose handler panics gives its slot back; the panic goes up.
+package grpcgate

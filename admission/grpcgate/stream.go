@@ -1,0 +1,33 @@
+package grpcgate
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// gatedStream is a stream whose context is the gate's, and which says where its answer
+// begins.
+type gatedStream struct {
+	grpc.ServerStream
+	ctx    context.Context
+	answer http.Flusher // as the gate shows it
+	once   sync.Once
+}
+
+func (s *gatedStream) Context() context.Context { return s.ctx }
+
+func (s *gatedStream) SendHeader(md metadata.MD) error {
+	s.once.Do(s.answer.Flush)
+	return s.ServerStream.SendHeader(md)
+}
+
+func (s *gatedStream) SendMsg(m any) error {
+	s.once.Do(s.answer.Flush)
+	return s.ServerStream.SendMsg(m)
+}
+
+var _ grpc.ServerStream = (*gatedStream)(nil)
