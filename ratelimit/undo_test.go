@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -112,8 +113,8 @@ func TestChargeMayGoIntoDebt(t *testing.T) {
 	if d := l.Take(context.Background(), epoch, Key{}, 1, 0); d.OK || d.Wait != 6*time.Second || d.Remaining != 0 {
 		t.Errorf("5 tokens in debt: %+v, want refused for 6 s", d)
 	}
-	d.Adjust(epoch, 1<<62)
-	d.Adjust(epoch, 1<<62)
+	d.Adjust(epoch, math.MaxInt)
+	d.Adjust(epoch, math.MaxInt)
 	if d := l.Take(context.Background(), epoch, Key{}, 1, 0); d.OK || d.Never || d.Wait <= 0 {
 		t.Errorf("deep in debt: %+v", d)
 	}
