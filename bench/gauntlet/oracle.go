@@ -4,7 +4,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
+	"slices"
 
 	"github.com/headgate-go/headgate/shed"
 )
@@ -19,26 +22,42 @@ var oracleFile []byte
 // oracle is, per scenario, the best fixed limit of each phase.
 type oracle map[string]map[string]int
 
-func loadOracle() (oracle, error) {
-	var o oracle
-	if err := json.Unmarshal(oracleFile, &o); err != nil {
+func loadOracle() (oracle, error) { return parseOracle(oracleFile) }
+
+func parseOracle(text []byte) (o oracle, err error) {
+	if err := json.Unmarshal(text, &o); err != nil {
 		return nil, fmt.Errorf("oracle.json: %w", err)
 	}
 	return o, nil
 }
 
-// candidates are the limits the search tries: all small ones, then 8 % apart.
+// candidates are the limits the search tries first: √2 apart.
 func candidates() []int {
 	var c []int
-	for n := 1; n <= 1000; n += max(1, n/12) {
-		c = append(c, n)
+	for x := 1.0; x <= 1000; x *= math.Sqrt2 {
+		c = append(c, int(math.Round(x)))
 	}
 	return c
 }
 
-// FindOracle searches the best limits and writes them to a file.
+// near are the limits between the neighbours of a candidate, 6 % apart at most.
+func near(n int) []int {
+	var c []int
+	for x := max(n*10/14, 1); x <= n*14/10+1; x += max(1, n/16) {
+		c = append(c, x)
+	}
+	return c
+}
+
+// FindOracle searches the best limits of the scenarios and writes them to a file, beside
+// what that holds of others.
 func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
 	found := oracle{}
+	if text, err := os.ReadFile(path); err == nil {
+		if found, err = parseOracle(text); err != nil {
+			return err
+		}
+	}
 	for i := range scenarios {
 		s := &scenarios[i]
 		if s.Like != "" {
@@ -58,25 +77,46 @@ func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
+// search tries fixed limits: first coarsely, then around what was best for a phase.
 func search(s *Scenario, seeds []uint64) (map[string]int, error) {
-	var trials []*trial
-	for _, n := range candidates() {
-		trials = append(trials, &trial{scenario: s, limit: shed.Fixed(n), seeds: seeds})
-	}
-	if err := runAll(trials, false); err != nil {
+	trials := make(map[int]*trial)
+	if err := try(trials, s, candidates(), seeds); err != nil {
 		return nil, err
+	}
+	for p := range s.Phases {
+		if err := try(trials, s, near(bestOf(trials, p)), seeds); err != nil {
+			return nil, err
+		}
 	}
 	best := make(map[string]int)
 	for p, phase := range s.Phases {
-		top := trials[0]
-		for _, t := range trials[1:] {
-			if better(t.phases[p], top.phases[p]) {
-				top = t
-			}
-		}
-		best[phase.Name] = int(top.limit.(shed.Fixed))
+		best[phase.Name] = bestOf(trials, p)
 	}
 	return best, nil
+}
+
+// try runs those of the limits that were not tried yet.
+func try(trials map[int]*trial, s *Scenario, limits []int, seeds []uint64) error {
+	var fresh []*trial
+	for _, n := range limits {
+		if trials[n] == nil {
+			trials[n] = &trial{scenario: s, limit: shed.Fixed(n), seeds: seeds}
+			fresh = append(fresh, trials[n])
+		}
+	}
+	return runAll(fresh, false)
+}
+
+// bestOf returns the limit that was best for a phase.
+func bestOf(trials map[int]*trial, phase int) int {
+	limits := slices.Sorted(maps.Keys(trials))
+	top := limits[0]
+	for _, n := range limits[1:] {
+		if better(trials[n].phases[phase], trials[top].phases[phase]) {
+			top = n
+		}
+	}
+	return top
 }
 
 // better prefers the higher score; among equals less late work, then the lower

@@ -8,10 +8,12 @@ import (
 
 // Record is what one run did.
 type Record struct {
-	Tallies []Tally // one per phase
-	Bins    []Bin   // one per binWidth of time
-	Moves   []Move  // of the limit
-	arrived []int   // attempts per second
+	Tallies []Tally   // one per phase
+	Bins    []Bin     // one per binWidth of time
+	Moves   []Move    // of the limit
+	arrived []int     // attempts per second
+	shares  []int     // served by each instance
+	peaks   []float64 // per phase, the highest limit over what it may be with nothing to learn
 }
 
 // Tally counts the requests that arrived in one phase.
@@ -26,6 +28,10 @@ type Tally struct {
 	Hopeless     int // admitted with less than the median service time left
 	QuietOffered int
 	QuietServed  int
+	Held         time.Duration                  // Σ time in the backend of work that came in the phase's second half
+	Alone        time.Duration                  // Σ time it takes when nothing queues
+	Told         waits                          // how long the refused had waited
+	ToldLater    waits                          // of those who came after the phase's first two seconds
 	Reasons      [Classes][shed.ReasonCount]int // of the refusals
 }
 
@@ -37,6 +43,9 @@ type Bin struct {
 	span                   float64
 }
 
+// load is what there is at one instant.
+type load struct{ limit, inFlight, depth int }
+
 const binWidth = 100 * time.Millisecond
 
 func newRecord(s *Scenario) *Record {
@@ -44,6 +53,7 @@ func newRecord(s *Scenario) *Record {
 		Tallies: make([]Tally, len(s.Phases)),
 		Bins:    make([]Bin, int(s.Length()/binWidth)+1),
 		arrived: make([]int, int(s.Length()/time.Second)+1),
+		peaks:   make([]float64, len(s.Phases)),
 	}
 }
 
@@ -52,6 +62,7 @@ type recorder struct {
 	s    *Scenario
 	r    *Record
 	last time.Duration
+	most int // in use at once so far
 }
 
 func (c *recorder) bin(t time.Duration) *Bin {
@@ -67,14 +78,19 @@ func (c *recorder) tally(r *request) (*Tally, *Phase) {
 }
 
 // elapse spreads the load in force since the last event over the bins.
-func (c *recorder) elapse(t time.Duration, limit, inFlight, depth int) {
+func (c *recorder) elapse(t time.Duration, l load) {
+	c.most = max(c.most, l.inFlight)
+	if i := c.s.phase(c.last); i >= 0 && c.last < t {
+		bound := max(32*float64(max(c.s.Instances, 1)), 1.5*float64(c.most))
+		c.r.peaks[i] = max(c.r.peaks[i], float64(l.limit)/bound)
+	}
 	for c.last < t {
 		b := c.bin(c.last)
 		end := min(t, (c.last/binWidth+1)*binWidth)
 		d := float64(end - c.last)
-		b.Limit += d * float64(limit)
-		b.InFlight += d * float64(inFlight)
-		b.Depth += d * float64(depth)
+		b.Limit += d * float64(l.limit)
+		b.InFlight += d * float64(l.inFlight)
+		b.Depth += d * float64(l.depth)
 		b.span += d
 		c.last = end
 	}
@@ -93,8 +109,12 @@ func (c *recorder) offered(r *request) {
 	c.r.arrived[min(int(r.arrived/time.Second), len(c.r.arrived)-1)]++
 }
 
-func (c *recorder) refused(r *request, why shed.Reason) {
+func (c *recorder) refused(t time.Duration, r *request, why shed.Reason) {
 	tally, phase := c.tally(r)
+	tally.Told.add(t - r.arrived)
+	if r.arrived >= phase.Start+2*time.Second {
+		tally.ToldLater.add(t - r.arrived)
+	}
 	tally.Reasons[r.class][why]++
 	tally.Refused[r.class]++
 	if r.arrived < phase.Start+time.Second {
@@ -114,6 +134,10 @@ func (c *recorder) finished(t time.Duration, r *request) {
 	judged := r.arrived >= phase.Start+phase.Lenient
 	if judged {
 		tally.Admitted++
+	}
+	if r.arrived >= (phase.Start+phase.End)/2 {
+		tally.Held += t - r.admitted
+		tally.Alone += r.alone
 	}
 	if t > r.deadline {
 		if judged {

@@ -26,6 +26,11 @@ type Row struct {
 	LateOracle     float64  `json:"late_oracle"`
 	FalseRefusals  float64  `json:"false_refusals"`
 	RecoveryS      float64  `json:"recovery_s"`
+	Backend        float64  `json:"backend_over_unqueued"`
+	RefusalP95MS   float64  `json:"refusal_p95_ms"`
+	RefusalP99MS   float64  `json:"refusal_p99_ms"` // of those who came after the phase's first two seconds
+	RefusedLate    float64  `json:"refused_after_100ms"`
+	Peak           float64  `json:"peak"`
 	Seeds          int      `json:"seeds"`
 	Misses         []string `json:"misses"`
 }
@@ -38,6 +43,8 @@ func row(s *Scenario, p int, e Entrant, r, best Result, seeds int) Row {
 		Score: round(r.Score), Oracle: round(max(best.Score, phase.Floor)),
 		Critical: round(r.Critical), CriticalOracle: round(best.Critical),
 		Late: round(r.Late), LateOracle: round(best.Late), RecoveryS: round(r.Recovery),
+		Backend: round(r.Backend), RefusalP95MS: r.Told95, RefusalP99MS: r.Told99, RefusedLate: round(r.Waited),
+		Peak: round(r.Peak),
 	}
 	if !phase.Overload {
 		out.FalseRefusals = round(max(r.Early, r.After))
@@ -55,8 +62,14 @@ func misses(s *Scenario, p *Phase, r, best Result, ratio float64) []string {
 			m = append(m, fmt.Sprintf(format, args...))
 		}
 	}
-	miss(ratio < 0.95, "score %.1f%% of oracle", 100*ratio)
+	bar := 0.95
+	if p.Ratio > 0 {
+		bar = p.Ratio
+	}
+	miss(ratio < bar, "score %.1f%% of oracle", 100*ratio)
 	miss(!p.Overload && r.Early > 6, "refused %.1f%% in the first second", r.Early)
+	miss(p.NoRefusal && max(r.Early, r.After) > 0, "refused %.3f%%, want none", max(r.Early, r.After))
+	miss(p.NoRefusal && ratio < 0.99, "score %.1f%% of oracle, want 99", 100*ratio)
 	miss(!p.Overload && r.After > 0, "refused %.3f%% after the first second", r.After)
 	miss(r.Critical < best.Critical-0.5, "critical %.2f, oracle %.2f", r.Critical, best.Critical)
 	miss(p.Critical && r.Critical < 99.5, "critical %.2f", r.Critical)
@@ -64,6 +77,14 @@ func misses(s *Scenario, p *Phase, r, best Result, ratio float64) []string {
 	miss(r.Quiet < 99, "quiet tenant %.2f", r.Quiet)
 	miss(s.ID == "G9" && r.Hopeless > 0, "%.2f%% admitted without the time", r.Hopeless)
 	miss(p.Healed && r.Recovery > 2, "recovery %.1f s", r.Recovery)
+	miss(p.Settled && r.Backend > 1.25, "backend %.2f of unqueued", r.Backend)
+	miss(p.Refusals && r.Waited > 5, "%.1f%% of the refused waited 100 ms", r.Waited)
+	miss(p.Refusals && r.WaitedL > 1, "%.1f%% of the refused waited 100 ms later on", r.WaitedL)
+	miss(p.Refusals && r.Told95 > 100, "refusal p95 %.0f ms", r.Told95)
+	miss(p.Refusals && r.Told99 > 100, "refusal p99 %.0f ms later on", r.Told99)
+	miss(p.Capacity > 0 && r.PerSec < 0.9*p.Capacity, "critical got %.0f%% of the capacity", 100*r.PerSec/max(p.Capacity, 1))
+	miss(!p.Overload && r.Peak > 1, "limit %.2f of what it may be", r.Peak)
+	miss(r.Unfair < 0.9, "one instance got %.2f of its share", r.Unfair)
 	miss(p.Healed && s.Retry.Obey && r.Surge > 1.5, "surge %.2f", r.Surge)
 	miss(math.Abs(r.Drift-1) > 0.1, "drift %.2f", r.Drift)
 	return m
@@ -85,7 +106,7 @@ func WriteTable(w io.Writer, rows []Row, laws []string) {
 	for _, r := range rows {
 		byCell[[3]string{r.Scenario, r.Phase, r.Law}] = r
 	}
-	fmt.Fprintf(w, "%-5s %-8s %7s %7s %6s %14s %12s %7s %6s ", "", "phase", "score", "oracle", "ratio", "critical", "late", "refused", "healed")
+	fmt.Fprintf(w, "%-11s %-8s %7s %7s %6s %14s %12s %7s %6s %8s %11s ", "", "phase", "score", "oracle", "ratio", "critical", "late", "refused", "healed", "backend", "refusal")
 	for _, law := range laws[1:] {
 		fmt.Fprintf(w, "%10s", law)
 	}
@@ -94,8 +115,8 @@ func WriteTable(w io.Writer, rows []Row, laws []string) {
 		if r.Law != laws[0] {
 			continue
 		}
-		fmt.Fprintf(w, "%-5s %-8s %7.2f %7.2f %6.3f %7.2f/%6.2f %6.2f/%5.2f %7.2f %6.1f ",
-			r.Scenario, r.Phase, r.Score, r.Oracle, r.Ratio, r.Critical, r.CriticalOracle, r.Late, r.LateOracle, r.FalseRefusals, r.RecoveryS)
+		fmt.Fprintf(w, "%-11s %-8s %7.2f %7.2f %6.3f %7.2f/%6.2f %6.2f/%5.2f %7.2f %6.1f %8.2f %5.0f/%5.0f ",
+			r.Scenario, r.Phase, r.Score, r.Oracle, r.Ratio, r.Critical, r.CriticalOracle, r.Late, r.LateOracle, r.FalseRefusals, r.RecoveryS, r.Backend, r.RefusalP95MS, r.RefusalP99MS)
 		for _, law := range laws[1:] {
 			fmt.Fprintf(w, "%10s", cell(byCell[[3]string{r.Scenario, r.Phase, law}]))
 		}

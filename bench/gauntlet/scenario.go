@@ -18,7 +18,15 @@ type Scenario struct {
 	Backend  func() backend
 	Tenant   func(class int, u float64) string // nil: everybody is one tenant
 	Retry    Retry
-	Like     string // whose oracle limits it shares, being the same but longer
+	MaxWait  time.Duration // longest stay in the queue; zero: the default
+	// Unannounced clients do not tell their deadline; they leave when it passes.
+	Unannounced bool
+	Instances   int // of the service, on one backend, each with a law of its own; 0: 1
+	// Fails says after what time work that was let in at t ends in a fast error
+	// instead of reaching the backend, if it does; nil: it never does. The answer
+	// counts as served: the gate can do no more.
+	Fails func(t time.Duration, r *request) (time.Duration, bool)
+	Like  string // whose oracle limits it shares, being the same but longer
 }
 
 // Traffic is the arrival rate of each class until End.
@@ -37,6 +45,11 @@ type Phase struct {
 	Critical   bool          // critical demand fits: 99.5 % of it must be served
 	Healed     bool          // recovery is judged
 	Lenient    time.Duration // late work is judged after this much of the phase
+	Ratio      float64       // share of the oracle's score that is the bar; 0: 0.95
+	NoRefusal  bool          // nobody is refused, not even in the first second
+	Refusals   bool          // how fast the refused are told is judged
+	Settled    bool          // time in the backend is judged over the second half
+	Capacity   float64       // critical work a second that the backend can do: 90 % of it must be served; 0: not judged
 }
 
 // Retry is what clients do that were turned away.
@@ -56,6 +69,14 @@ var (
 	ClassNames = [Classes]string{"critical", "normal", "batch"}
 	Weights    = [Classes]float64{10, 3, 1}
 )
+
+// fails says whether work ends in a fast error.
+func (s *Scenario) fails(t time.Duration, r *request) (time.Duration, bool) {
+	if s.Fails == nil {
+		return 0, false
+	}
+	return s.Fails(t, r)
+}
 
 // Length is how long the scenario lasts.
 func (s *Scenario) Length() time.Duration { return s.Traffic[len(s.Traffic)-1].End }
@@ -94,7 +115,11 @@ func (a *arrivals) next() (request, bool) {
 		tr := a.s.traffic(a.at)
 		total := tr.Rate[0] + tr.Rate[1] + tr.Rate[2]
 		if total == 0 {
-			return request{}, false
+			if tr.End == math.MaxInt64 {
+				return request{}, false
+			}
+			a.at = tr.End
+			continue
 		}
 		next := a.at + time.Duration(a.rng.ExpFloat64()/total*float64(time.Second))
 		if next >= tr.End { // memoryless: draw again from the boundary
@@ -105,6 +130,9 @@ func (a *arrivals) next() (request, bool) {
 		r := request{arrived: next, deadline: next + a.s.Deadline, size: a.rng.NormFloat64(), kind: a.rng.Float64()}
 		r.class = pick(a.rng.Float64()*total, tr.Rate)
 		u := a.rng.Float64()
+		if a.s.Instances > 1 {
+			r.instance = a.rng.Float64()
+		}
 		if a.s.Tenant != nil {
 			r.tenant = a.s.Tenant(r.class, u)
 		}
@@ -132,4 +160,7 @@ type request struct {
 	size     float64 // standard normal: how heavy its work is
 	kind     float64 // uniform: which kind of work it is
 	tenant   string
+	instance float64       // uniform: which instance of the service it meets
+	alone    time.Duration // what its work takes when nothing queues; filed by the backend
+	failed   bool          // it ended in a fast error
 }

@@ -16,7 +16,7 @@ func split(rps float64) [Classes]float64 {
 func outage(from, to, end time.Duration, floor float64) []Phase {
 	return []Phase{
 		{Name: "healthy", End: from, Critical: true},
-		{Name: "slow", Start: from, End: to, Overload: true, Floor: floor, Critical: true},
+		{Name: "slow", Start: from, End: to, Overload: true, Floor: floor, Critical: true, Settled: true, Refusals: true},
 		{Name: "healed", Start: to, End: end, Healed: true, Critical: true},
 	}
 }
@@ -32,7 +32,7 @@ func migration(id, title string, end time.Duration) Scenario {
 		ID: id, Title: title, Deadline: sec,
 		Traffic: []Traffic{{end, split(1500)}},
 		Phases:  outage(4*sec, 16*sec, end, 44.1),
-		Backend: func() backend { return &pool{width: 16, mean: slowdown(4*sec, 16*sec, 4*ms, 90*ms)} },
+		Backend: func() backend { return &pool{width: fixed(16), mean: slowdown(4*sec, 16*sec, 4*ms, 90*ms)} },
 	}
 }
 
@@ -43,13 +43,14 @@ func warm(id, title string, slow, lasting time.Duration) Scenario {
 		ID: id, Title: title, Deadline: sec,
 		Traffic: []Traffic{{to + 12*sec, [Classes]float64{100, 400, 3500}}},
 		Phases:  outage(from, to, to+12*sec, 0),
-		Backend: func() backend { return &pool{width: 20, mean: slowdown(from, to, 4*ms, slow)} },
+		Backend: func() backend { return &pool{width: fixed(20), mean: slowdown(from, to, 4*ms, slow)} },
 	}
 }
 
-// Scenarios returns G1 to G14, without G12, which needs a real heap.
+// Scenarios returns G1 to G14, without G12, which needs a real heap, and those of the
+// second round, which have names.
 func Scenarios() []Scenario {
-	return []Scenario{
+	return append([]Scenario{
 		migration("G1", "a pool of 16 slows from 4 to 90 ms", 24*sec),
 		warm("G2", "the same after a long warm-up, 18 × overload", 90*ms, 20*sec),
 		deathSpiral(), thrashing(), pureDelay(), bimodal(), burst(),
@@ -58,7 +59,7 @@ func Scenarios() []Scenario {
 		retries("G11a", "refused clients retry at once", Retry{Times: 3, Delay: 5 * ms, Jitter: 5 * ms}),
 		retries("G11b", "refused clients honour Retry-After", Retry{Times: 3, Obey: true}),
 		fewSamples(), hangs(),
-	}
+	}, more()...)
 }
 
 func tenMinutes() Scenario {
@@ -78,7 +79,7 @@ func thrashing() Scenario {
 		ID: "G4", Title: "work beyond 8 slows everything down", Deadline: sec,
 		Traffic: []Traffic{{4 * sec, split(500)}, {16 * sec, split(4000)}, {24 * sec, split(500)}},
 		Phases:  outage(4*sec, 16*sec, 24*sec, 52.4),
-		Backend: func() backend { return &pool{width: 8, drag: 0.02, mean: schedule{{0, 10 * ms}}} },
+		Backend: func() backend { return &pool{width: fixed(8), drag: 0.02, mean: schedule{{0, 10 * ms}}} },
 	}
 }
 
@@ -86,9 +87,9 @@ func pureDelay() Scenario {
 	mean := slowdown(4*sec, 16*sec, 4*ms, 90*ms)
 	s := migration("G5", "slower, but nothing queues below", 24*sec)
 	s.Backend = func() backend {
-		return delay(func(t time.Duration, r *request) time.Duration { return lognormal(mean.at(t), r.size) })
+		return delay(func(t time.Duration, r *request) time.Duration { return lognormal(mean.at(t), r.size, sigma) })
 	}
-	s.Phases[1].Overload, s.Phases[1].Floor = false, 100
+	s.Phases[1] = Phase{Name: "slow", Start: 4 * sec, End: 16 * sec, Floor: 100, Critical: true}
 	return s
 }
 
@@ -100,9 +101,9 @@ func bimodal() Scenario {
 		Backend: func() backend {
 			return delay(func(_ time.Duration, r *request) time.Duration {
 				if r.kind < 0.1 {
-					return lognormal(200*ms, r.size)
+					return lognormal(200*ms, r.size, sigma)
 				}
-				return lognormal(5*ms, r.size)
+				return lognormal(5*ms, r.size, sigma)
 			})
 		},
 	}
@@ -117,14 +118,14 @@ func burst() Scenario {
 			{Name: "burst", Start: 8 * sec, End: 10 * sec, Overload: true, Floor: 86.0, Critical: true},
 			{Name: "after", Start: 10 * sec, End: 20 * sec, Healed: true, Critical: true},
 		},
-		Backend: func() backend { return &pool{width: 16, mean: schedule{{0, 8 * ms}}} },
+		Backend: func() backend { return &pool{width: fixed(16), mean: schedule{{0, 8 * ms}}} },
 	}
 }
 
 func shortDeadlines() Scenario {
 	s := migration("G9", "clients wait 150 ms at most", 24*sec)
 	s.Deadline = 150 * ms
-	s.Phases[1].Floor, s.Phases[1].Critical = 33.2, false
+	s.Phases[1].Floor, s.Phases[1].Critical, s.Phases[1].Ratio = 33.2, false, 0.93
 	return s
 }
 
@@ -153,12 +154,14 @@ func retries(id, title string, r Retry) Scenario {
 }
 
 func fewSamples() Scenario {
-	return Scenario{
+	s := Scenario{
 		ID: "G13", Title: "five samples a window", Deadline: 3 * sec,
 		Traffic: []Traffic{{60 * sec, split(15)}},
 		Phases:  outage(4*sec, 16*sec, 60*sec, 0),
-		Backend: func() backend { return &pool{width: 4, mean: slowdown(4*sec, 16*sec, 200*ms, 900*ms)} },
+		Backend: func() backend { return &pool{width: fixed(4), mean: slowdown(4*sec, 16*sec, 200*ms, 900*ms)} },
 	}
+	s.Phases[1].Ratio = 0.93
+	return s
 }
 
 func hangs() Scenario {
@@ -171,7 +174,7 @@ func hangs() Scenario {
 				if r.kind < 0.05 {
 					return 2 * sec
 				}
-				return lognormal(10*ms, r.size)
+				return lognormal(10*ms, r.size, sigma)
 			})
 		},
 	}

@@ -16,6 +16,14 @@ type Result struct {
 	Hopeless float64 // admitted with less than the median service time left
 	Recovery float64 // seconds until 95 % and more is served; 0 when not judged
 	Surge    float64 // most attempts in any second, over the scenario's own rate
+	Backend  float64 // time in the backend over what work takes alone, second half; 1 when nothing came
+	Waited   float64 // of the refused, share that had waited over 100 ms
+	WaitedL  float64 // the same after the phase's first two seconds
+	Told95   float64 // ms until a refusal, 95th percentile
+	Told99   float64 // ms, 99th percentile after the first two seconds
+	Peak     float64 // highest limit over what it may be with nothing to learn
+	Unfair   float64 // least served by an instance over the mean
+	PerSec   float64 // critical work served per second
 	Drift    float64 // mean limit of the phase's last minute over that of its second
 }
 
@@ -30,6 +38,9 @@ func judge(s *Scenario, r *Record) []Result {
 			out[i].Surge = r.surge(s, p)
 		}
 		out[i].Drift = r.drift(p)
+		out[i].Peak = r.peaks[i]
+		out[i].Unfair = r.unfair()
+		out[i].PerSec = float64(r.Tallies[i].Served[0]) / (p.End - p.Start).Seconds()
 	}
 	return out
 }
@@ -49,7 +60,28 @@ func (t *Tally) result() Result {
 		After:    share(refused-t.Early, offered-t.FirstSecond),
 		Quiet:    percent(float64(t.QuietServed), float64(t.QuietOffered)),
 		Hopeless: share(t.Hopeless, offered),
+		Backend:  ratio(float64(t.Held), float64(t.Alone)),
+		Waited:   t.Told.over(100),
+		WaitedL:  t.ToldLater.over(100),
+		Told95:   t.Told.quantile(0.95),
+		Told99:   t.ToldLater.quantile(0.99),
 	}
+}
+
+// unfair is the least that an instance served, over the mean.
+func (r *Record) unfair() float64 {
+	total := 0
+	for _, n := range r.shares {
+		total += n
+	}
+	return ratio(float64(slices.Min(r.shares)*len(r.shares)), float64(total))
+}
+
+func ratio(part, whole float64) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return part / whole
 }
 
 // recovery is the end of the last half second of arrivals of which less than
@@ -116,6 +148,14 @@ func median(runs []Result) Result {
 		Recovery: pick(func(r *Result) float64 { return r.Recovery }),
 		Surge:    pick(func(r *Result) float64 { return r.Surge }),
 		Drift:    pick(func(r *Result) float64 { return r.Drift }),
+		Backend:  pick(func(r *Result) float64 { return r.Backend }),
+		Waited:   pick(func(r *Result) float64 { return r.Waited }),
+		WaitedL:  pick(func(r *Result) float64 { return r.WaitedL }),
+		Told95:   pick(func(r *Result) float64 { return r.Told95 }),
+		Told99:   pick(func(r *Result) float64 { return r.Told99 }),
+		Peak:     pick(func(r *Result) float64 { return r.Peak }),
+		Unfair:   pick(func(r *Result) float64 { return r.Unfair }),
+		PerSec:   pick(func(r *Result) float64 { return r.PerSec }),
 	}
 }
 
