@@ -23,11 +23,13 @@ type account struct {
 	pause      time.Duration // nothing passes before
 	epoch      int64
 	terms      terms
+	view       view
 	low        int           // slots left at which the next lease is fetched
 	gone       int           // slots spent or perished since the last call
 	lastAsk    time.Duration // when somebody last wanted one
 
-	calling bool
+	flights flights
+	advance int           // tokens let through on the strength of calls that are late
 	next    time.Duration // earliest next call
 	retries int           // failed calls in a row
 
@@ -42,15 +44,16 @@ type account struct {
 	hint hint // a server's throttle that the others have not heard of
 }
 
-func newAccount(c *config, peers int) account {
+func newAccount(c *config, v view) account {
 	a := account{conf: c, inForce: c.limit, multiplier: 1}
-	a.retune(peers)
+	a.retune(v)
 	return a
 }
 
 // retune applies the law to the numbers in force.
-func (a *account) retune(peers int) {
-	a.terms = a.conf.law.terms(a.speed(), a.inForce.burst, peers)
+func (a *account) retune(v view) {
+	a.view = v
+	a.terms = a.conf.law.terms(a.speed(), a.inForce.burst, v)
 	a.perish = a.terms.perish
 }
 
@@ -73,7 +76,10 @@ func (a *account) take(t time.Duration, cost int, patience time.Duration) verdic
 		a.lastAsk = t
 	}
 	v := a.look(t, cost, patience)
-	if v.ok {
+	switch {
+	case v.call && a.flights.late > 0:
+		return a.takeLate(t, cost)
+	case v.ok:
 		a.spendFor(t, cost, v.source)
 	}
 	return v
@@ -108,7 +114,7 @@ func (a *account) lookFurther(t time.Duration, cost int, patience time.Duration)
 	if !a.known || t-a.heard > a.conf.believe {
 		return verdict{call: true}
 	}
-	wait := a.earliest(cost-a.held) - t
+	wait := a.earliest(cost-a.held+a.flights.want) - t
 	if wait <= patience && t >= a.next {
 		return verdict{call: true}
 	}
@@ -163,7 +169,7 @@ func (a *account) lose(n int) {
 // fill again; it says whether there is something to tell.
 func (a *account) lull(t time.Duration) bool {
 	a.lose(a.expire(t))
-	if a.away || a.calling || t-a.lastAsk < a.terms.tau {
+	if a.away || a.flights.n > 0 || t-a.lastAsk < a.terms.tau {
 		return false
 	}
 	n := a.clear()
@@ -180,7 +186,7 @@ func (a *account) unsaid() bool { return a.credit != 0 || a.terms.leasing && a.g
 func (a *account) idle(t time.Duration) bool {
 	a.lose(a.expire(t))
 	switch {
-	case a.calling || a.held > 0 || a.credit != 0 || t < a.pause:
+	case a.flights.n > 0 || a.held > 0 || a.credit != 0 || a.unheard.owed(a.inForce.burst) > 0 || t < a.pause:
 		return false
 	case a.away:
 		return a.share.full(t)

@@ -17,24 +17,23 @@ const briefly = 250 * time.Millisecond
 // goAway makes the share decide. It starts with the slots this process holds and
 // its part of the bucket's last balance, which is below zero when slots were handed
 // out ahead of the rate: all together that is what one bucket would hold now.
-func (a *account) goAway(t time.Duration, peers int) {
+func (a *account) goAway(t time.Duration, v view) {
 	if a.away {
 		return
 	}
+	a.view = v
 	a.away, a.since = true, t
-	part := a.conf.portion / float64(max(1, a.conf.minPeers, peers))
-	rest := float64(a.inForce.burst)
-	if a.known { // since then others have drawn on it too, as far as one can tell
-		rest = min(rest, a.balance+(t-a.heard).Seconds()*a.speed()*part)
-	}
+	a.unheard.add(a.advance)
+	a.advance = 0
 	held := a.clear()
 	a.gone += held
-	start := float64(held) + rest*part - a.unheard.tokens
+	start := float64(held) + a.entitled(t) - max(0, a.unheard.spent)
+	a.unheard.spent -= float64(held)
 	if t < a.settle { // a flap mints nothing
 		a.share.refill(t)
 		start = min(start, a.share.tokens)
 	}
-	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, part, start)
+	a.share = newShare(t, limit{rate: a.speed(), burst: a.inForce.burst}, a.part(), start)
 	a.outOfReach(t, t)
 }
 
@@ -73,6 +72,7 @@ func (a *account) lack(t time.Duration) int64 {
 // comeBack makes the bucket decide again, after it was told what is owed.
 func (a *account) comeBack(t time.Duration) {
 	a.away = false
+	a.unheard.spent = max(0, a.unheard.spent)
 	if t-a.since >= briefly && a.conf.outage == FailShare {
 		a.settle = t + settleTime
 	}
@@ -83,10 +83,12 @@ func (a *account) comeBack(t time.Duration) {
 func (a *account) refund(t time.Duration, cost int, matured time.Duration, source ratelimit.Source) {
 	switch source {
 	case ratelimit.SourceShare, ratelimit.SourceOpen:
-		if a.away {
-			a.share.undo(cost)
-			a.unheard.add(-cost)
+		if !a.away {
+			a.advance = max(0, a.advance-cost)
+			return
 		}
+		a.share.undo(cost)
+		a.unheard.add(-cost)
 	default:
 		if t < a.settle {
 			a.share.undo(cost)

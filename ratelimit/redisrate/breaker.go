@@ -39,9 +39,12 @@ type breaker struct {
 	since  time.Duration
 	row    int
 	rowEnd time.Duration
-	cells  [2]cell // the half second now, and the one before
-	tries  int     // failed probes
-	passed int     // answered probes
+	heard  time.Duration // last answer
+	quiet  time.Duration // when the first call after it was sent that is late
+	lates  int           // late calls since, one after another
+	cells  [2]cell       // the half second now, and the one before
+	tries  int           // failed probes
+	passed int           // answered probes
 }
 
 type cell struct {
@@ -67,7 +70,7 @@ func (b *breaker) record(r result) (tripped bool) {
 	}
 	c := b.roll(r.at)
 	if r.why == WhyNothing {
-		b.row = 0
+		b.row, b.lates, b.heard = 0, 0, r.at
 		c.calls++
 		return false
 	}
@@ -85,6 +88,22 @@ func (b *breaker) record(r result) (tripped bool) {
 		return true
 	}
 	return false
+}
+
+// late takes in that a call sent then has no answer yet, and says whether the store
+// now counts as away.
+func (b *breaker) late(t, sent, silence time.Duration) (tripped bool) {
+	if b.state != Shared || sent < b.heard {
+		return false
+	}
+	if b.lates == 0 {
+		b.quiet = sent
+	}
+	if b.lates++; b.lates < tripRow || t-b.quiet < silence {
+		return false
+	}
+	b.enter(t, Degraded, WhyTimeout)
+	return true
 }
 
 // roll returns the cell of t, ageing the other.

@@ -15,110 +15,140 @@ var errBusy = errors.New("redisrate: too many calls in flight")
 // now is the time as accounts count it.
 func (l *Limiter) now() time.Duration { return time.Since(l.start) }
 
+func (l *Limiter) view() view { return view{peers: l.peers.count(), trip: l.trip.value()} }
+
+// patience is how long a request waits for the store.
+func (l *Limiter) patience() time.Duration {
+	if l.conf.fixed {
+		return l.conf.cold
+	}
+	return min(l.trip.patience(), l.conf.budget)
+}
+
 // askLocked waits for the store's word on a request. It is called and returns
 // with e locked; the lock is free while it waits.
 func (l *Limiter) askLocked(ctx context.Context, e *entry, cost int, maxWait time.Duration) (verdict, time.Duration) {
 	e.joinLocked(cost, maxWait)
 	defer e.leaveLocked(cost)
-	limit := time.NewTimer(l.conf.cold)
-	defer limit.Stop()
+	end := l.now() + l.patience()
 	for {
-		c := e.call
-		if c == nil {
-			c = l.launchLocked(e)
-		}
+		until := min(end, l.callLocked(e))
+		news := e.newsLocked()
 		e.mu.Unlock()
-		why := l.await(ctx, c, limit)
+		left := l.await(ctx, news, until)
 		e.mu.Lock()
 		t := l.now()
-		switch why {
-		case gone:
+		if left {
 			return verdict{wait: time.Nanosecond, source: ratelimit.SourceDirect}, t
-		case overdue:
-			l.overdueLocked(e, c, t)
 		}
-		if v := l.decideLocked(e, t, cost, maxWait); !v.call {
+		v := l.decideLocked(e, t, cost, maxWait)
+		if v.call && t >= end {
+			v = e.account.takeLate(t, cost)
+		}
+		if !v.call {
 			return v, t
 		}
 	}
 }
 
-type outcome uint8
-
-const (
-	answered outcome = iota
-	overdue
-	gone
-)
-
-// await waits for c. Whoever joins late waits only for what is left of its time.
-func (l *Limiter) await(ctx context.Context, c *call, limit *time.Timer) outcome {
-	rest := time.NewTimer(c.started + l.conf.cold - l.now())
-	defer rest.Stop()
-	select {
-	case <-c.done:
-		return answered
-	case <-ctx.Done():
-		return gone
-	case <-limit.C:
-	case <-rest.C:
+// callLocked sees to it that a call is on its way for all who wait, and returns when
+// to look again. Who comes while a call is out is not part of it: after a quarter of
+// the round trip another is made for those, instead of one after the other.
+func (l *Limiter) callLocked(e *entry) time.Duration {
+	a := &e.account
+	if len(e.calls) == 0 {
+		l.launchLocked(e)
+		return e.calls[0].started + l.patience()
 	}
-	select {
-	case <-c.done:
-		return answered
-	default:
-		return overdue
+	until := e.calls[0].started + l.patience()
+	trip := l.trip.value()
+	if trip == 0 || e.need <= a.held+a.flights.want || a.flights.n >= maxFlights {
+		return until
 	}
+	next := e.calls[len(e.calls)-1].started + max(trip/4, time.Millisecond)
+	if next <= l.now() {
+		l.launchLocked(e)
+		return until
+	}
+	return min(until, next)
 }
 
-// overdueLocked gives up waiting: the share decides for this key until the store
-// is heard again. The call goes on, for what it may still bring.
-func (l *Limiter) overdueLocked(e *entry, c *call, t time.Duration) {
-	e.account.goAway(t, l.peers.count())
-	if e.call != c {
+// await waits for news until then, and says whether the caller left.
+func (l *Limiter) await(ctx context.Context, news chan struct{}, until time.Duration) (left bool) {
+	timer := time.NewTimer(until - l.now())
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C:
+	case <-ctx.Done():
+		return true
+	}
+	return false
+}
+
+// overdueLocked finds the calls that are late. Those who wait for them are decided
+// from what is known. Only when nothing came back for long is the store silent for
+// this key; late calls go on, for what they still bring.
+func (l *Limiter) overdueLocked(e *entry, t time.Duration) {
+	if len(e.calls) == 0 || e.account.away {
 		return
 	}
-	if sent, ok := c.sentAt(); ok && t-sent >= l.conf.cold && c.counted.CompareAndSwap(false, true) {
-		l.judge(result{t, sent, WhyTimeout, false})
+	late, patience := 0, l.patience()
+	for _, c := range e.calls {
+		if t-c.started < patience {
+			break
+		}
+		if sent, ok := c.sentAt(); ok && t-sent >= patience/2 && l.suspect(t, sent) {
+			break
+		}
+		e.account.flights.overdue(c.serial)
+		late++
+	}
+	e.calls = e.calls[:copy(e.calls, e.calls[late:])]
+	f := &e.account.flights
+	if f.late > 0 && f.n > 0 && t-f.since >= l.silence() {
+		e.account.goAway(t, l.view())
 	}
 }
 
+// silence is how long the store may say nothing before it counts as away for a key.
+func (l *Limiter) silence() time.Duration { return min(l.trip.silence(), l.conf.budget) }
+
 // launchLocked starts a call for those who wait and for what is expected.
-func (l *Limiter) launchLocked(e *entry) *call {
+func (l *Limiter) launchLocked(e *entry) {
 	t := l.now()
-	c := &call{done: make(chan struct{}), started: t, again: e.account.away}
 	need, least, patience := 0, 0, time.Duration(0)
 	if e.waiters > 0 {
-		need, least, patience = max(1, e.need-e.account.held), e.least, e.patience
+		need, least, patience = max(1, e.need-e.account.held-e.account.flights.want), e.least, e.patience
 	}
 	r := e.account.ask(t, need, least, patience)
 	r.key = e.name
-	e.call = c
+	c := &call{started: t, serial: r.serial, again: e.account.away}
+	e.calls = append(e.calls, c)
 	go l.run(e, c, r)
-	return c
 }
 
 // run makes a call with a deadline of its own: a caller that hangs up must not
 // look like a store that does not answer.
 func (l *Limiter) run(e *entry, c *call, r request) {
 	rep, err := l.lease(c, r)
-	t := l.now()
-	if sent, ok := c.sentAt(); ok && l.life.Err() == nil && c.counted.CompareAndSwap(false, true) {
-		l.judge(result{t, sent, whyOf(err), c.again})
+	t, why := l.now(), whyOf(err)
+	if sent, ok := c.sentAt(); ok && l.life.Err() == nil {
+		l.judge(result{t, sent, why, c.again})
 	}
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.landLocked(c)
 	if err == nil {
-		e.account.apply(t, c.started, r, rep, l.peers.count())
+		e.account.apply(t, c.started, r, rep, l.view())
 		l.watchLocked(e)
 	} else {
-		e.account.fail(t, retryDelay(e.account.retries), l.peers.count())
+		e.account.fail(t, retryDelay(e.account.retries), r, why == WhyLost, l.view())
 	}
-	e.call = nil
-	if !e.account.away && e.account.unheard.tokens > 0 && !l.away.Load() {
+	if !l.away.Load() && !e.account.away && e.account.due(t) && e.account.unheard.owed(1) > 0 {
 		l.launchLocked(e)
 	}
-	e.mu.Unlock()
-	close(c.done)
+	e.tellLocked()
 }
 
 func (l *Limiter) lease(c *call, r request) (reply, error) {
@@ -138,7 +168,11 @@ func (l *Limiter) lease(c *call, r request) (reply, error) {
 func (l *Limiter) timed(ctx context.Context, r request) (reply, error) {
 	from := time.Now()
 	rep, err := l.store.Lease(ctx, r)
-	l.counts.called(whyOf(err), time.Since(from))
+	took, why := time.Since(from), whyOf(err)
+	l.counts.called(why, took)
+	if err == nil {
+		l.trip.observe(took)
+	}
 	return rep, err
 }
 

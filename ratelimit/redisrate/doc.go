@@ -12,14 +12,14 @@
 // be tokens per second, B the burst, N the processes that share the ceiling, and
 // τ = 50 ms the lease interval.
 //
-//   - Grant. The bucket may go down to -D, D = min(R·50 ms, ¾B). A call for w slots
-//     gets g = min(w, ⌊tokens + D⌋), and at most q = ⌊D/N⌋ or half of what is free,
-//     whichever is more. Slot k matures max(0, (k - tokens)/R) after the reply
-//     arrives, so no clocks need agree. The union of all processes' slots is what
-//     one bucket would have let through, each position of that stream handed out
-//     once.
-//   - Size. w follows what the key was asked for in the last τ. The next lease is
-//     fetched when half is spent, by one call in flight per key and process.
+//   - Grant. The bucket may go down to -D, D = min(R·(50 ms + round trip), ¾B). A call
+//     for w slots gets g = min(w, ⌊tokens + D⌋), and at most q = ⌊D/N⌋ or half of what
+//     is free, whichever is more. Slot k matures max(0, (k - tokens)/R) after the reply
+//     arrives, so no clocks need agree. The union of all processes' slots is what one
+//     bucket would have let through, each position of that stream handed out once.
+//   - Size. w follows what the key was asked for in the last τ + round trip. The next
+//     lease is fetched when what is left lasts until it arrives: half of it beside a near
+//     store, by one call in flight per key and process.
 //   - Return. A slot perishes 4τ after its maturity. When nobody has asked for a key
 //     for τ, its slots are given back.
 //   - Bound. The bucket counts the slots that are out: it refills no higher than
@@ -33,8 +33,16 @@
 //
 // # When the store is away
 //
-// States go shared → degraded → probing → shared. A request waits at most 20 ms for
-// a call, once for each key; then, without waiting, each process admits its share:
+// A request that only the store can decide waits for an answer up to 1.5 times the
+// measured round trip, 20 to 250 ms. An answer that is later than that is late, not
+// lost: the request is decided by this process' part of what the bucket held when it
+// was last heard, the answer pays for it, and what it grants beyond that is kept for
+// the key's next request until it perishes. Tokens are charged once, whatever the
+// order of answers.
+//
+// Only a store that is silent (four round trips, at least 100 ms, without any answer)
+// or refuses is away. States go shared → degraded → probing → shared. Then, without
+// waiting, each process admits its share:
 // R/N and B/N with the last known N (at least [MinPeers]), never less than a burst
 // of one. A share starts with what the process was entitled to at that moment, not
 // full, so flaps mint nothing. The store counts as away after three failures in a

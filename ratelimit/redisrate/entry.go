@@ -1,6 +1,7 @@
 package redisrate
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,8 +9,8 @@ import (
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
-// entry is a key in this process: its account, the lock, and who waits for the
-// call in flight.
+// entry is a key in this process: its account, the lock, and who waits for calls in
+// flight.
 type entry struct {
 	key  ratelimit.Key
 	name string // in the store
@@ -17,7 +18,8 @@ type entry struct {
 
 	mu       sync.Mutex
 	account  account
-	call     *call
+	calls    []*call       // in flight and not late, oldest first
+	news     chan struct{} // closed when the account has an answer; nil if nobody waits
 	waiters  int
 	need     int // tokens they wait for, all together
 	least    int // the smallest of them
@@ -25,20 +27,40 @@ type entry struct {
 	timer    bool // a flush is due
 }
 
-// call is one call in flight. Everybody who needs its answer waits for it, so
-// there is at most one for a key.
+// call is one call in flight. All requests that need its answer wait for it.
 type call struct {
-	done    chan struct{} // closed when the account has the answer
 	started time.Duration
+	serial  int64
 	again   bool         // the key was away already: no news of the store's health
 	sent    atomic.Int64 // like started, plus one; 0 while it waits for its turn
-	counted atomic.Bool  // the health of the store has heard of it
 }
 
 // sentAt returns when the call had its turn, and whether it has had it.
 func (c *call) sentAt() (time.Duration, bool) {
 	at := c.sent.Load()
 	return time.Duration(at - 1), at > 0
+}
+
+// newsLocked returns what is closed at the next answer.
+func (e *entry) newsLocked() chan struct{} {
+	if e.news == nil {
+		e.news = make(chan struct{})
+	}
+	return e.news
+}
+
+func (e *entry) tellLocked() {
+	if e.news != nil {
+		close(e.news)
+		e.news = nil
+	}
+}
+
+// landLocked takes a call off the list, where it is unless it was late.
+func (e *entry) landLocked(c *call) {
+	if i := slices.Index(e.calls, c); i >= 0 {
+		e.calls = slices.Delete(e.calls, i, i+1)
+	}
 }
 
 // joinLocked registers somebody who waits for cost tokens.
@@ -68,5 +90,5 @@ func (e *entry) planLocked(l *Limiter, plan string) {
 	}
 	e.account.conf = c
 	e.account.inForce, e.account.known, e.account.next = c.limit, false, 0
-	e.account.retune(l.peers.count())
+	e.account.retune(l.view())
 }

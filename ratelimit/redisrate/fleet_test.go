@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 // fleet is many processes and one store in virtual time. It drives the accounts
@@ -20,21 +22,27 @@ type fleet struct {
 	store  *model
 	conf   *config
 	rtt    time.Duration
+	jitter func() time.Duration // one way; nil for half of rtt
 	peers  int
 	procs  []*proc
 
 	arrived  []time.Duration
 	admitted []time.Duration
 	blocked  int // requests that waited for a call
+	local    int // requests admitted without the store's word
 }
 
 type proc struct {
 	account account
-	calling bool
-	sent    time.Duration
-	waiting []time.Duration // arrivals that wait for the call
+	calls   []flight        // not late
+	waiting []time.Duration // arrivals that wait for a call
 	watched bool
 	gone    bool
+}
+
+type flight struct {
+	serial int64
+	sent   time.Duration
 }
 
 type event struct {
@@ -71,7 +79,7 @@ func newFleet(n int, r float64, burst int, rtt time.Duration) *fleet {
 }
 
 func (f *fleet) join() *proc {
-	p := &proc{account: newAccount(f.conf, f.peers)}
+	p := &proc{account: newAccount(f.conf, f.view())}
 	f.procs = append(f.procs, p)
 	return p
 }
@@ -107,60 +115,94 @@ func (f *fleet) offer(p *proc, rnd *rand.Rand, perSec float64, on func(t time.Du
 	f.after(time.Duration(rnd.ExpFloat64()/perSec*float64(time.Second)), next)
 }
 
+func (f *fleet) view() view { return view{f.peers, f.rtt} }
+
+func (f *fleet) patience() time.Duration { return min(max(f.rtt*3/2, minPatience), maxPatience) }
+
 func (f *fleet) take(p *proc, arrived time.Duration) {
+	f.overdue(p)
 	v := p.account.take(f.now, 1, 0)
+	if v.call && f.now-arrived >= f.patience() {
+		v = p.account.takeLate(f.now, 1)
+	}
 	if v.ok {
 		f.admitted = append(f.admitted, f.now)
+		if v.source == ratelimit.SourceShare {
+			f.local++
+		}
 	}
 	if v.call {
 		if arrived == f.now {
 			f.blocked++
+			f.after(f.patience(), func() { f.retake(p) })
 		}
 		p.waiting = append(p.waiting, arrived)
-	}
-	if (v.call || p.account.due(f.now)) && !p.calling {
+		f.callFor(p)
+	} else if p.account.due(f.now) {
 		f.call(p)
 	}
 }
 
+// callFor makes the call that those who wait are part of, now or a bit later.
+func (f *fleet) callFor(p *proc) {
+	a := &p.account
+	if len(p.calls) == 0 {
+		f.call(p)
+		return
+	}
+	if len(p.waiting) <= a.held+a.flights.want || a.flights.n >= maxFlights {
+		return
+	}
+	if next := p.calls[len(p.calls)-1].sent + max(f.rtt/4, time.Millisecond); next > f.now {
+		f.after(next-f.now, func() { f.retake(p) })
+		return
+	}
+	f.call(p)
+}
+
 func (f *fleet) call(p *proc) {
-	p.calling = true
 	need, least := len(p.waiting), min(1, len(p.waiting))
 	if need > 0 {
-		need = max(1, need-p.account.held)
+		need = max(1, need-p.account.held-p.account.flights.want)
 	}
 	sent := f.now
-	p.sent = sent
 	r := p.account.ask(f.now, need, least, 0)
 	r.key = "all"
-	f.after(f.rtt/2, func() {
-		rep, err := f.store.Lease(context.Background(), r)
-		wait := f.rtt / 2
-		if err != nil {
-			wait = f.conf.budget - f.rtt/2
-		}
-		f.after(wait, func() { f.answer(p, sent, r, rep, err) })
-	})
-	if len(p.waiting) > 0 {
-		f.after(f.conf.cold, func() { f.overdue(p, sent) })
+	p.calls = append(p.calls, flight{r.serial, sent})
+	there, back := f.rtt/2, f.rtt/2
+	if f.jitter != nil {
+		there, back = f.jitter(), f.jitter()
 	}
+	f.after(there, func() {
+		rep, err := f.store.Lease(context.Background(), r)
+		if err != nil {
+			back = f.conf.budget - there
+		}
+		f.after(back, func() { f.answer(p, sent, r, rep, err) })
+	})
 }
 
 func (f *fleet) answer(p *proc, sent time.Duration, r request, rep reply, err error) {
-	p.calling = false
+	p.calls = slices.DeleteFunc(p.calls, func(c flight) bool { return c.serial == r.serial })
 	if err == nil {
-		p.account.apply(f.now, sent, r, rep, f.peers)
+		p.account.apply(f.now, sent, r, rep, f.view())
 		f.watch(p)
 	} else {
-		p.account.fail(f.now, retryDelay(p.account.retries), f.peers)
+		p.account.fail(f.now, retryDelay(p.account.retries), r, false, f.view())
 	}
 	f.retake(p)
 }
 
-func (f *fleet) overdue(p *proc, sent time.Duration) {
-	if p.calling && p.sent == sent && len(p.waiting) > 0 {
-		p.account.goAway(f.now, f.peers)
-		f.retake(p)
+func (f *fleet) overdue(p *proc) {
+	if p.account.away {
+		return
+	}
+	for len(p.calls) > 0 && f.now-p.calls[0].sent >= f.patience() {
+		p.account.flights.overdue(p.calls[0].serial)
+		p.calls = p.calls[1:]
+	}
+	if fl := &p.account.flights; fl.late > 0 && fl.n > 0 && f.now-fl.since >= max(silentTrips*f.rtt, minSilence) {
+		p.account.goAway(f.now, f.view())
 	}
 }
 

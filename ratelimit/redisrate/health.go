@@ -30,6 +30,7 @@ func (l *Limiter) beatOnce() {
 	}
 	if err == nil {
 		l.peers.heard(n)
+		l.trip.observe(l.now() - started)
 	}
 	l.judge(result{l.now(), started, whyOf(err), false})
 	l.health.Lock()
@@ -50,6 +51,20 @@ func (l *Limiter) judge(r result) {
 	l.away.Store(true)
 	l.sayLocked(r.at)
 	l.probeLaterLocked()
+}
+
+// suspect takes in that a call sent then is late. It says whether the store now counts
+// as away: when three calls in a row were late and nothing at all came back for long.
+func (l *Limiter) suspect(t, sent time.Duration) bool {
+	l.health.Lock()
+	defer l.health.Unlock()
+	if !l.health.late(t, sent, l.silence()) {
+		return false
+	}
+	l.away.Store(true)
+	l.sayLocked(t)
+	l.probeLaterLocked()
+	return true
 }
 
 func (l *Limiter) probeLaterLocked() {

@@ -8,8 +8,14 @@ import (
 // law holds the constants of leasing; see the package comment for the symbols.
 type law struct {
 	tau   time.Duration // lease interval
-	ahead time.Duration // how far ahead of the rate slots are handed out, D/R
+	ahead time.Duration // how far ahead of the rate slots are handed out beside a near store
 	trip  time.Duration // longest time between a grant and its arrival
+}
+
+// view is what a limiter knows of its surroundings.
+type view struct {
+	peers int           // processes that share the ceiling; 0 if not known
+	trip  time.Duration // measured round trip to the store; 0 if not known
 }
 
 // maxCallRate is how many instances' intervals one key carries a second: the
@@ -32,29 +38,33 @@ type terms struct {
 	tau     time.Duration // interval at this fleet size
 	perish  time.Duration // life of a slot after its maturity
 	life    time.Duration // after a grant, until all of its slots have perished
+	trip    time.Duration // round trip that the lease has to bridge
 }
 
 // outOfBurst is the part of the burst that may be out as slots. The bucket does not
 // fill beside slots it has not heard of again, so with more it would run dry.
 const outOfBurst = 0.75
 
-// terms computes D = min(R·ahead, ¾B) and q = ⌊D/N⌋. With fewer than minLease slots
-// per lease a call per admission is the better bargain. D does not depend on N, so a
-// process that does not know its peers yet (0) takes single slots within it.
-func (w law) terms(rate float64, burst, peers int) terms {
-	n := float64(max(1, peers))
-	t := terms{tau: max(w.tau, time.Duration(n/maxCallRate*float64(time.Second)))}
+// terms computes D = min(R·(ahead + round trip), ¾B) and q = ⌊D/N⌋: what a far
+// store costs is lead time. With fewer than minLease slots per lease a call per
+// admission is the better bargain. D does not depend on N, so a process that does
+// not know its peers yet (0) takes single slots within it.
+func (w law) terms(rate float64, burst int, v view) terms {
+	n := float64(max(1, v.peers))
+	t := terms{tau: max(w.tau+v.trip, time.Duration(n/maxCallRate*float64(time.Second))), trip: v.trip}
 	t.perish = perishTaus * t.tau
-	reserve := min(rate*w.ahead.Seconds(), float64(burst)*outOfBurst)
-	if reserve/n < minLease {
+	ahead := func(lead time.Duration) float64 { return min(rate*lead.Seconds(), float64(burst)*outOfBurst) }
+	if ahead(w.ahead)/n < minLease { // whatever the round trip, which changes
 		return t
 	}
+	lead := w.ahead + v.trip
+	reserve := ahead(lead)
 	t.leasing = true
 	t.reserve = int(reserve)
 	t.q = int(reserve / n)
 	t.most = max(t.q, t.reserve/2)
-	t.life = t.perish + w.ahead + w.trip
-	if peers == 0 {
+	t.life = t.perish + lead + w.trip
+	if v.peers == 0 {
 		t.q, t.most = 1, 1
 	}
 	return t

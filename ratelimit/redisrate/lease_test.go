@@ -81,12 +81,12 @@ func TestLawScalesWithTheFleet(t *testing.T) {
 		{1000, 100, 8, true, 6}, {1000, 100, 1, true, 50}, {1000, 100, 100, false, 0}, {50, 100, 2, false, 0},
 		{100, 100, 2, true, 2}, {1000, 10, 8, false, 0}, {100_000, 20_000, 1000, true, 5}, {1000, 100, 0, true, 1},
 	} {
-		got := w.terms(c.rate, c.burst, c.peers)
+		got := w.terms(c.rate, c.burst, view{peers: c.peers})
 		if got.leasing != c.leasing || got.q != c.q {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
-	if tau := w.terms(1, 1, 1000).tau; tau != 500*ms {
+	if tau := w.terms(1, 1, view{peers: 1000}).tau; tau != 500*ms {
 		t.Errorf("1000 processes have an interval of %v", tau)
 	}
 }

@@ -34,6 +34,7 @@ type Limiter struct {
 	table *table
 	rest  *entry // shared by newcomers when the table is full and the store away
 	peers peers
+	trip  roundTrip
 
 	begun  atomic.Bool
 	away   atomic.Bool  // the store counts as away
@@ -96,14 +97,15 @@ func (l *Limiter) newEntry(key ratelimit.Key) *entry {
 	return &entry{
 		key:     key,
 		name:    bucketKey(l.conf.name, key),
-		account: newAccount(l.conf.forPlan(key.Plan), l.peers.count()),
+		account: newAccount(l.conf.forPlan(key.Plan), l.view()),
 	}
 }
 
 // Take implements ratelimit.Limiter. It asks the store only when nothing is known
-// here: then it waits for one call, 20 ms at most, and not longer than ctx; after
-// that the outage policy decides. When ctx ends first the request is refused, and
-// what the call brings is used by others. now must come from time.Now.
+// here: then it waits for an answer as Timeouts says, and not longer than ctx. A
+// request whose answer is late is decided from what is known of the bucket; what the
+// call then brings pays for it, or is kept for the key's next request. When ctx ends
+// first the request is refused. While the store is away the outage policy decides. now must come from time.Now.
 //
 // Cost: 0 allocations and no call while slots last or a refusal is known.
 func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
@@ -146,9 +148,10 @@ func (l *Limiter) entry(key ratelimit.Key, t time.Duration) *entry {
 
 // decideLocked decides from what is known, and starts the call that is due.
 func (l *Limiter) decideLocked(e *entry, t time.Duration, cost int, maxWait time.Duration) verdict {
+	l.overdueLocked(e, t)
 	away := l.away.Load() || e.last
 	if away {
-		e.account.goAway(t, l.peers.count())
+		e.account.goAway(t, l.view())
 		e.account.outOfReach(t, time.Duration(l.failed.Load()))
 	}
 	v := e.account.take(t, cost, maxWait)

@@ -60,10 +60,13 @@ func Interval(tau time.Duration) Option { return func(c *config) { c.law.tau = t
 // off, so that every admission is a call.
 func Ahead(d time.Duration) Option { return func(c *config) { c.law.ahead = d } }
 
-// Timeouts sets how long a request may wait for the store, and how long a call
-// may take when nobody waits. Defaults are 20 ms and 100 ms.
+// Timeouts sets how long a request may wait for the store, and how long a call may
+// take before it counts as lost. Neither is exceeded, whatever the round trip. By
+// default a request waits 1.5 times the measured round trip, at least 20 ms and at
+// most 250 ms (100 ms before the first answer), and a call may take 500 ms. A request
+// timeout below the round trip works: the answer is kept for the key's next request.
 func Timeouts(request, background time.Duration) Option {
-	return func(c *config) { c.cold, c.budget = request, background }
+	return func(c *config) { c.fixed, c.cold, c.budget = true, request, background }
 }
 
 // MaxKeys bounds the keys tracked in this process. What a key's bucket holds is
@@ -83,7 +86,8 @@ type config struct {
 	outage   Outage
 	minPeers int
 	portion  float64
-	cold     time.Duration // a request's patience with the store
+	fixed    bool          // the timeouts do not follow the round trip
+	cold     time.Duration // a request's patience with the store, when fixed
 	budget   time.Duration // a call's
 	believe  time.Duration // how long the store's last word is believed
 	maxKeys  int
@@ -96,8 +100,7 @@ func defaults() config {
 		law:      law{tau: 50 * time.Millisecond, ahead: 50 * time.Millisecond},
 		minPeers: 1,
 		portion:  1,
-		cold:     20 * time.Millisecond,
-		budget:   100 * time.Millisecond,
+		budget:   500 * time.Millisecond,
 		believe:  5 * time.Second,
 		maxKeys:  1 << 16,
 		log:      slog.Default(),
@@ -136,7 +139,7 @@ func (c *config) validate() error {
 		return fmt.Errorf("redisrate: Interval %v is not between 1ms and 10s", c.law.tau)
 	case c.law.ahead < 0 || c.law.ahead > time.Second:
 		return fmt.Errorf("redisrate: Ahead %v is not between 0 and 1s", c.law.ahead)
-	case c.cold <= 0 || c.budget < c.cold || c.budget > 10*time.Second:
+	case c.fixed && c.cold <= 0 || c.budget < c.cold || c.budget > 10*time.Second:
 		return fmt.Errorf("redisrate: Timeouts %v, %v: want 0 < request <= background <= 10s", c.cold, c.budget)
 	case c.maxKeys < 1:
 		return fmt.Errorf("redisrate: MaxKeys %d is below 1", c.maxKeys)

@@ -56,37 +56,51 @@ func (s *share) deficit(t time.Duration) float64 {
 	return max(0, s.burst-s.tokens)
 }
 
-// unheard is what the bucket has not heard of: what was missing from the share
-// when a call last failed, and what was let through since. Before that the bucket
-// was out of reach, and what it refilled then was not lost to anybody.
+// unheard is what was let through here and not charged to the bucket. What it is
+// charged is what was really spent, and no more than was missing from the share when
+// a call last failed and what was let through since: before that the bucket was out
+// of reach, and what it refilled then was not lost to anybody.
 type unheard struct {
-	tokens float64
+	spent  float64 // negative: paid for already, as slots
+	lack   float64
 	failed time.Duration
-	saying float64 // part that a call in flight tells the bucket
+	saying float64 // part that calls in flight tell the bucket
 }
 
-// mark starts afresh because a call failed at that time.
+// mark says what was missing from the share when a call failed at that time.
 func (u *unheard) mark(failed time.Duration, deficit float64) {
 	if failed >= u.failed {
-		u.failed, u.tokens = failed, deficit
+		u.failed, u.lack = failed, deficit
 	}
 }
 
-func (u *unheard) add(n int) { u.tokens = max(0, u.tokens+float64(n)) }
+func (u *unheard) add(n int) {
+	u.spent += float64(n)
+	u.lack = max(0, u.lack+float64(n))
+}
 
-// tell returns the micro-tokens to debit: a burst at most, since the bucket cannot
+// owed returns the whole tokens to charge: a burst at most, since the bucket cannot
 // have refilled more beside it.
-func (u *unheard) tell(burst int) int64 {
-	u.tokens = min(u.tokens, float64(burst))
-	u.saying = u.tokens
-	return int64(u.saying * micro)
+func (u *unheard) owed(burst int) int {
+	return max(0, int(min(u.spent, u.lack, float64(burst))-u.saying))
 }
 
-// told takes off what the bucket has heard of; without an answer it is said again:
-// the bucket bounds what that can do.
-func (u *unheard) told() {
-	if u.tokens -= u.saying; u.tokens < 1 {
-		u.tokens = 0
-	}
-	u.saying = 0
+// tell returns the micro-tokens to debit.
+func (u *unheard) tell(burst int) int64 {
+	n := u.owed(burst)
+	u.saying += float64(n)
+	return int64(n) * micro
 }
+
+// told takes off what the bucket has heard of.
+func (u *unheard) told(debit int64) {
+	n := float64(debit) / micro
+	u.spent, u.lack, u.saying = u.spent-n, max(0, u.lack-n), u.saying-n
+	if u.saying == 0 && u.lack < 1 {
+		u.spent, u.lack = min(u.spent, 0), 0
+	}
+}
+
+// untold says that an answer was lost: the debit is said again, and the bucket
+// bounds what that can do.
+func (u *unheard) untold(debit int64) { u.saying -= float64(debit) / micro }

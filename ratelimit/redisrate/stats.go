@@ -109,7 +109,7 @@ func (l *Limiter) Snapshot() Stats {
 	s.Peers = l.peers.count()
 	part := c.portion / float64(max(1, c.minPeers, s.Peers))
 	s.ShareRate, s.ShareBurst = c.limit.rate*part, max(1, float64(c.limit.burst)*part)
-	terms := c.law.terms(c.limit.rate, c.limit.burst, s.Peers)
+	terms := c.law.terms(c.limit.rate, c.limit.burst, l.view())
 	s.Leasing, s.LeaseSize, s.Reserve, s.Interval = terms.leasing, terms.q, terms.reserve, terms.tau
 	s.Keys, s.Full = int(l.table.count.Load()), l.table.full.Load()
 	l.table.each(func(e *entry) {

@@ -31,6 +31,7 @@ type limit struct {
 // request is one call. Balances in the store are micro-tokens.
 type request struct {
 	key     string
+	serial  int64 // numbers the calls for a key in this process; not sent
 	limit   limit
 	want    int           // slots asked for
 	need    int           // of them, for requests that wait
