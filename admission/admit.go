@@ -2,14 +2,20 @@ package admission
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/admission/internal/answer"
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // Ticket is what a piece of work says about itself at the gate.
 type Ticket struct {
-	Caller   Caller         // who asks; one that nothing vouches for is limited by Options.Anonymous
+	Caller   caller.Caller  // who asks; one that is not verified is limited by Options.Anonymous
 	Level    priority.Level // who goes first, were it not for the caller's own rank and plan
 	Cost     int            // tokens it takes, times the factor of the caller's plan; below 1 counts as 1
 	Deadline time.Time      // when its answer becomes worthless; zero: the context's
@@ -18,32 +24,120 @@ type Ticket struct {
 	Bytes    int64          // announced size of its body; -1: unknown
 }
 
-// Admit asks for a slot for work that is not an HTTP request: a message, a job.
-// It returns at once when the work is admitted or refused at the door; otherwise
-// it waits in the queue until a slot is free, the work's allowance ends, or ctx
-// does. A refusal is a *[Rejection], with the [shed.Reason] behind it. It
-// allocates nothing unless it refuses. On a nil gate everything is admitted.
-//
-//	permit, err := gate.Admit(ctx, admission.Ticket{Level: priority.Batch})
-//	if err != nil {
-//		return err
-//	}
-//	defer permit.Release(shed.Served)
-func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
-	if g == nil {
-		return Permit{}, nil
-	}
-	if t.Deadline.IsZero() {
-		t.Deadline, _ = ctx.Deadline()
-	}
-	v := g.arrive(nil)
-	v.Ticket = t
-	v.Level = v.asSold(t.Level)
-	if !v.admit(ctx) {
-		v.refused()
-		rej := v.rejection()
-		v.leave()
-		return Permit{}, rej
-	}
-	return Permit{pool: v.at, slot: v.slot, visit: v}, nil
+// Permit is a slot held. It must be given back with [Permit.Release]; a copy is
+// the same permit. The zero Permit, which a nil gate gives, holds nothing.
+type Permit struct {
+	pool  *pool
+	slot  queue.Grant
+	visit *visit // only to be touched while the slot is held: afterwards it is somebody else's
 }
+
+// Release gives the slot back and says how the work ended. Only the first call on
+// a permit counts, whichever copy it is made on. It never blocks.
+func (p Permit) Release(o shed.Outcome) {
+	if p.pool == nil {
+		return
+	}
+	if held, live := p.pool.slots.Release(p.slot, o); live {
+		p.visit.ended(o, held, false)
+	}
+}
+
+// Waited returns how long the work stood in the queue.
+func (p Permit) Waited() time.Duration { return p.slot.Waited }
+
+// Charge says what the work cost after all, in place of the cost it was admitted
+// at: more is charged even if the balance goes into debt, less is given back. The
+// factor of the caller's plan applies to it, as it did to the first cost. It
+// reaches every limit that the work was admitted by, and counts once: the
+// first call reports true, later ones change nothing and report false, as does one
+// after Release. A cost below zero counts as zero. It must not run while another
+// goroutine releases the permit.
+func (p Permit) Charge(cost int) bool {
+	if p.pool == nil || !p.pool.slots.Once(p.slot) {
+		return false
+	}
+	p.visit.charge(cost)
+	return true
+}
+
+func (v *visit) charge(cost int) {
+	v.taken.adjust(time.Now(), v.price(max(cost, 0)))
+}
+
+// Charge says what the request that ctx belongs to cost after all; see
+// [Permit.Charge]. A handler may call it at any time until it returns, a stream's
+// at its end. Outside of a request that a gate admitted it reports false. Behind
+// several gates it speaks to the innermost.
+func Charge(ctx context.Context, cost int) bool {
+	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	return r != nil && r.charge(cost)
+}
+
+// Visitor is what the gate knows of an admitted request.
+type Visitor struct {
+	Caller   caller.Caller
+	Level    priority.Level
+	Deadline time.Time     // zero: none
+	Waited   time.Duration // in the queue
+}
+
+// FromContext returns what the innermost gate knows of the request that ctx belongs to.
+// It reports false outside of an admitted request.
+func FromContext(ctx context.Context) (Visitor, bool) {
+	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	if r == nil {
+		return Visitor{}, false
+	}
+	at, _ := r.Deadline()
+	return Visitor{Caller: r.caller, Level: r.level, Deadline: at, Waited: r.waited}, true
+}
+
+// Rejection is a refusal: why, until when, and by which limit. It is an error;
+// errors.Is finds its Reason in it (errors.Is(err, shed.QueueFull)) and errors.As
+// finds the Rejection itself. It is also an [http.Handler] that answers a request
+// with the refusal, for code that calls Gate.Admit by hand.
+type Rejection struct {
+	Reason     shed.Reason
+	RetryAfter time.Duration // until another try makes sense; rounded up to whole seconds, at least 1, on the wire
+	Policy     string        // name of the limit that refused; empty when it was no limit
+}
+
+// Error says which reason, which limit and when to come back. It is meant for the
+// service's own log; clients never see it.
+func (e *Rejection) Error() string {
+	text := e.Reason.Error()
+	if e.Policy != "" {
+		text += " by " + strconv.Quote(e.Policy)
+	}
+	if seconds := answer.Refusal(*e).Seconds(); seconds > 0 {
+		text += ", retry after " + strconv.FormatInt(seconds, 10) + " s"
+	}
+	return text
+}
+
+// Unwrap returns the Reason.
+func (e *Rejection) Unwrap() error { return e.Reason }
+
+// Status returns the HTTP status of the refusal: 429 when the caller is over a
+// limit of its own, 503 when the service cannot take the work, 403 when the
+// identify step refused the caller (401 would need a challenge, and only the
+// service knows its scheme). A client that is gone gets 503 as well: if
+// its connection is open after all, silence would look like an empty 200.
+func (e *Rejection) Status() int { return answer.Refusal(*e).Status() }
+
+// ServeHTTP answers r with the refusal: the status, Retry-After where waiting
+// helps, Cache-Control: no-store, Headgate-Reason, and a body of
+// application/problem+json where the client accepts it, else one line of text.
+// HEAD gets the headers alone.
+//
+// Headers set by outer handlers stay, except Content-Length and those it sets
+// itself. The request's body is not read. On HTTP/1 the connection is closed when
+// the server is draining and when the body is too long, or of unknown length, to
+// be worth reading past; otherwise it serves the next request.
+func (e *Rejection) ServeHTTP(w http.ResponseWriter, r *http.Request) { answer.Refusal(*e).Write(w, r) }
+
+var (
+	_ error        = (*Rejection)(nil)
+	_ http.Handler = (*Rejection)(nil)
+)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -70,8 +71,8 @@ func created(names []string) []string { return slices.Sorted(slices.Values(names
 // quickstartOptions are those of the README, with numbers no benchmark exhausts.
 func quickstartOptions(known map[string]bool) admission.Options {
 	return admission.Options{
-		Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
-			return admission.Caller{}, known[key]
+		Identify: caller.APIKey("X-API-Key", func(_ context.Context, key string) (caller.Caller, bool) {
+			return caller.Caller{}, known[key]
 		}),
 		Rate:     ratelimit.PerKey(1e9, 1e9),
 		Limit:    shed.Throughput{Max: 512},
@@ -119,7 +120,7 @@ func BenchmarkGate(b *testing.B) {
 
 func benchAdmit(b *testing.B, gate *admission.Gate, names []string) {
 	ctx := context.Background()
-	t := admission.Ticket{Caller: admission.Caller{Space: "key", Verified: true}, Level: priority.High}
+	t := admission.Ticket{Caller: caller.Caller{Space: "key", Verified: true}, Level: priority.High}
 	for _, t.Caller.Key = range created(names) {
 		p, _ := gate.Admit(ctx, t)
 		p.Release(shed.Served)

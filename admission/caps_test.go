@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -36,7 +37,7 @@ func TestRouteCapRefusesAtOnce(t *testing.T) {
 func TestCallerCapIsPerCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: admission.Header("X-Tenant"), CallerCap: 2, Limit: shed.Fixed(10),
+			Identify: caller.Header("X-Tenant"), CallerCap: 2, Limit: shed.Fixed(10),
 		})
 		block := newHeld()
 		h := g.Handler(block)
@@ -61,7 +62,7 @@ func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
 		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
 		Rate: ratelimit.PerKey(0, 3), Quota: ratelimit.PerKey(0, 3),
 	})
-	caller := admission.Ticket{Caller: admission.Caller{Key: "a", Verified: true}}
+	caller := admission.Ticket{Caller: caller.Caller{Key: "a", Verified: true}}
 	p, err := g.Admit(context.Background(), caller)
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +115,9 @@ func (d deaf) Done(now time.Time, load shed.Load, _ shed.Sample) shed.Step { ret
 func TestRefusalsMoveNoAdaptiveSignal(t *testing.T) {
 	told := 0
 	g := admission.MustNew(admission.Options{
-		Limit: deaf{&told}, MaxWait: admission.NoWait, Identify: admission.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), CallerCap: 1,
+		Limit: deaf{&told}, MaxWait: admission.NoWait, Identify: caller.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), CallerCap: 1,
 	})
-	permit, err := g.Admit(t.Context(), admission.Ticket{Caller: admission.Caller{Key: "holder", Space: "header:X-Tenant", Verified: true}})
+	permit, err := g.Admit(t.Context(), admission.Ticket{Caller: caller.Caller{Key: "holder", Space: "header:X-Tenant", Verified: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

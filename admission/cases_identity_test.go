@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -50,7 +51,7 @@ func mustTrack(t *testing.T, g *admission.Gate, limit string, want int) {
 func fivePerMinute() ratelimit.Limiter { return ratelimit.PerKey(rate.Limit(5.0/60), 5) }
 
 // tenNet is behind the service's own proxies in 10.0.0.0/8.
-var tenNet = admission.ClientIP{Trusted: []string{"10.0.0.0/8"}}
+var tenNet = caller.ClientIP{Trusted: []string{"10.0.0.0/8"}}
 
 func TestCase_ID01(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -125,9 +126,9 @@ func TestCase_ID12(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := admission.MustNew(admission.Options{
-			Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+			Identify: caller.APIKey("X-API-Key", func(_ context.Context, key string) (caller.Caller, bool) {
 				asked++
-				return admission.Caller{Key: "tenant-a"}, key == "A"
+				return caller.Caller{Key: "tenant-a"}, key == "A"
 			}),
 			Rate:      ratelimit.PerKey(rate.Limit(1.0/60), 10),
 			Anonymous: ratelimit.PerKey(rate.Limit(1.0/60), 20),
@@ -156,9 +157,9 @@ func TestMadeUpKeysCannotBuyLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := admission.MustNew(admission.Options{
-			Identify: admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
+			Identify: caller.APIKey("X-API-Key", func(_ context.Context, key string) (caller.Caller, bool) {
 				asked++
-				return admission.Caller{}, key == "A"
+				return caller.Caller{}, key == "A"
 			}),
 			Rate:      ratelimit.PerKey(rate.Limit(1.0/60), 10),
 			Anonymous: ratelimit.PerKey(rate.Limit(1.0/60), 5), // refuses while the address still has tokens
@@ -187,7 +188,7 @@ func TestMadeUpKeysCannotBuyLookups(t *testing.T) {
 func TestVerifiedCallerThatIsRefusedCostsItsAddressNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: admission.Header("X-Tenant"),
+			Identify: caller.Header("X-Tenant"),
 			Rate:     ratelimit.PerKey(0, 1),
 			Address:  ratelimit.PerKey(0, 3),
 		})
@@ -207,7 +208,7 @@ func TestVerifiedCallerThatIsRefusedCostsItsAddressNothing(t *testing.T) {
 func TestCase_ID13(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) { return admission.Caller{}, false }),
+			Identify: caller.APIKey("X-API-Key", func(context.Context, string) (caller.Caller, bool) { return caller.Caller{}, false }),
 			Rate:     ratelimit.PerKey(rate.Limit(1.0/60), 10),
 		})
 		h := g.Handler(okHandler())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -308,7 +309,7 @@ func TestCase_IF15(t *testing.T) {
 func TestCase_IF18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: admission.Header("X-Tenant"), Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+			Identify: caller.Header("X-Tenant"), Limit: shed.Fixed(1), MaxWait: admission.NoWait,
 			Rate: ratelimit.PerKey(1, 1),
 		})
 		h := g.Handler(okHandler())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -113,7 +114,7 @@ func TestChargeOutsideOfARequestIsFalse(t *testing.T) {
 
 func TestPermitIsChargedOnce(t *testing.T) {
 	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(10)})
-	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Verified: true}, Cost: 6}
+	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Verified: true}, Cost: 6}
 	p, err := g.Admit(context.Background(), ticket)
 	if err != nil {
 		t.Fatal(err)
@@ -186,8 +187,8 @@ func TestOneOfManyChargesCounts(t *testing.T) {
 }
 
 func TestFromKnowsTheCallersAlias(t *testing.T) {
-	acme := admission.Caller{Key: "1", Space: "test", Verified: true, Level: admission.AtMost(priority.Batch), Alias: "acme"}
-	g := admission.MustNew(admission.Options{Identify: func(*http.Request) (admission.Caller, error) { return acme, nil }})
+	acme := caller.Caller{Key: "1", Space: "test", Verified: true, Level: caller.AtMost(priority.Batch), Alias: "acme"}
+	g := admission.MustNew(admission.Options{Identify: func(*http.Request) (caller.Caller, error) { return acme, nil }})
 	get(g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if v, _ := admission.FromContext(r.Context()); v.Caller != acme || g.Alias(v.Caller) != "acme" {
 			t.Errorf("got %+v, shown as %q", v.Caller, g.Alias(v.Caller))
@@ -214,14 +215,14 @@ func TestFromKnowsTheVisitor(t *testing.T) {
 		first.Release(shed.Served)
 		wg.Wait()
 		want := admission.Visitor{
-			Caller: admission.Caller{Key: "ann", Space: "test", Plan: "pro", Verified: true},
+			Caller: caller.Caller{Key: "ann", Space: "test", Plan: "pro", Verified: true},
 			Level:  priority.High, Deadline: arrived.Add(5 * time.Second), Waited: 300 * time.Millisecond,
 		}
 		if seen != want {
 			t.Errorf("got %+v, want %+v", seen, want)
 		}
 		do(h, arriving("203.0.113.9:1", "X-Timeout", "5s"))
-		if want := (admission.Caller{Key: "203.0.113.9", Space: "addr"}); seen.Caller != want {
+		if want := (caller.Caller{Key: "203.0.113.9", Space: "addr"}); seen.Caller != want {
 			t.Errorf("a stranger: %+v, want %+v", seen.Caller, want)
 		}
 	})

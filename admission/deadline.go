@@ -31,7 +31,7 @@ type Deadline struct {
 // duration ("1.5s"). Without it, longest applies; zero means that only the
 // header counts. A negative longest is an error from New.
 func TimeoutHeader(name string, longest time.Duration) Deadline {
-	return Deadline{max: longest, header: headerName("TimeoutHeader", name), parse: parseTimeout}
+	return Deadline{max: longest, header: timeoutName(name), parse: parseTimeout}
 }
 
 // GRPCTimeout reads the grpc-timeout header: one to eight digits and a unit of H,
@@ -99,6 +99,23 @@ func (d Deadline) validate() error {
 		errs = append(errs, other.validate())
 	}
 	return errors.Join(errs...)
+}
+
+// timeoutName is the canonical name of the header; an empty one panics, at set-up.
+func timeoutName(name string) string {
+	if name == "" {
+		panic("admission: TimeoutHeader: the header's name is empty")
+	}
+	return http.CanonicalHeaderKey(name)
+}
+
+// onlyValue returns the value of a field that was sent exactly once. A field sent
+// twice says nothing: there is no telling which line was meant.
+func onlyValue(values []string) (string, bool) {
+	if len(values) != 1 || values[0] == "" {
+		return "", false
+	}
+	return values[0], true
 }
 
 const (

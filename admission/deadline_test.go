@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +128,13 @@ func TestDeadlinesAllocateNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { d.at(r, now) }); n != 0 {
 		t.Errorf("%v allocs", n)
 	}
+}
+
+func from(peer string, headers ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = peer
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
 }

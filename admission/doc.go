@@ -43,5 +43,21 @@
 // the permit at once. A deadline's timer is made when somebody first asks for
 // Done. [Gate.Admit], for work without HTTP, costs none.
 //
-// Read on in gate.go, then admit.go and visit.go, then package queue.
+// # Where to read on
+//
+// The files in the order in which a request meets them:
+//
+//	options.go   what a service says
+//	gate.go      New, the admission points Handler and At, and Admit for work without HTTP
+//	routes.go    which route a request belongs to, where the gate is met first
+//	route.go     what was said about one route, and its cap
+//	serve.go     HTTP in: who asks (package caller), by when (deadline.go), at which level
+//	visit.go     the steps, in order: open, rate, caps, slot
+//	rate.go      the rate step, and what a caller's plan does
+//	request.go   the handler's context, ResponseWriter (internal/writer) and permit
+//	admit.go     tickets, permits, rejections (internal/answer has their bytes)
+//	event.go     what an observer is told; stats.go: what the gate counts
+//	lifecycle.go reload, drain, close
+//
+// Then package queue.
 package admission

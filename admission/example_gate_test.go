@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -77,7 +78,7 @@ func ExampleGate_At() {
 
 func ExampleGate_Admit() {
 	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait})
-	work := admission.Ticket{Caller: admission.Caller{Key: "nightly", Verified: true}, Level: priority.Batch}
+	work := admission.Ticket{Caller: caller.Caller{Key: "nightly", Verified: true}, Level: priority.Batch}
 
 	permit, err := gate.Admit(context.Background(), work)
 	fmt.Println("first:", err)
@@ -94,7 +95,7 @@ func ExampleGate_Admit() {
 
 func ExamplePermit_Charge() {
 	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(1)})
-	job := admission.Ticket{Caller: admission.Caller{Key: "acme", Verified: true}, Cost: 8}
+	job := admission.Ticket{Caller: caller.Caller{Key: "acme", Verified: true}, Cost: 8}
 	permit, err := gate.Admit(context.Background(), job)
 	if err != nil {
 		fmt.Println(err)
@@ -206,7 +207,7 @@ func ExampleObservers() {
 
 func ExampleGate_Alias() {
 	gate := admission.MustNew(admission.Options{})
-	key := admission.Caller{Key: "sk_live_51H", Verified: true}
+	key := caller.Caller{Key: "sk_live_51H", Verified: true}
 	fmt.Println(len(gate.Alias(key)) > 0, gate.Alias(key) == "sk_live_51H")
 	key.Alias = "Acme Corp."
 	fmt.Println(gate.Alias(key))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -90,11 +91,11 @@ func ExamplePool() {
 }
 
 func ExampleAtLeast() {
-	vip := admission.Caller{Key: "acme", Verified: true, Level: admission.AtLeast(priority.High)}
-	trial := admission.Caller{Key: "fred", Verified: true, Level: admission.AtMost(priority.Batch)}
-	for _, who := range []admission.Caller{vip, trial} {
+	vip := caller.Caller{Key: "acme", Verified: true, Level: caller.AtLeast(priority.High)}
+	trial := caller.Caller{Key: "fred", Verified: true, Level: caller.AtMost(priority.Batch)}
+	for _, who := range []caller.Caller{vip, trial} {
 		gate := admission.MustNew(admission.Options{
-			Identify: func(*http.Request) (admission.Caller, error) { return who, nil },
+			Identify: func(*http.Request) (caller.Caller, error) { return who, nil },
 		})
 		ask(gate.At(priority.Normal)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			v, _ := admission.FromContext(r.Context())
@@ -107,7 +108,7 @@ func ExampleAtLeast() {
 }
 
 func ExampleFromContext() {
-	gate := admission.MustNew(admission.Options{Identify: admission.Header("X-User")})
+	gate := admission.MustNew(admission.Options{Identify: caller.Header("X-User")})
 	h := gate.At(priority.High)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		v, _ := admission.FromContext(r.Context())
 		fmt.Println(v.Caller.Key, v.Caller.Verified, v.Level)

@@ -1,11 +1,18 @@
 package admission
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/admission/internal/top"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -18,12 +25,11 @@ import (
 type Gate struct {
 	id       uint64
 	tally    tally
-	limited  *limited // who is over its own limits
+	limited  *top.List // who is over its own limits
 	shares   *tenantShares
 	streams  atomic.Int64 // work that left its slot and goes on
 	clock    clock
 	draining atomic.Bool
-	refusing shed.Reason   // in tests of handlers: refuse everything for it; else Admitted
 	idle     chan struct{} // hears of releases while draining
 	config   atomic.Pointer[config]
 
@@ -37,7 +43,7 @@ type config struct {
 	pool      *pool            // the unnamed one
 	pools     map[string]*pool // the named ones
 	rules     *rules           // nil: no Routes
-	addresses *Addresses
+	addresses *caller.Addresses
 	gauge     shed.Gauge // nil: no pressure
 
 	plans, strangers ratelimit.Planner // of Rate and Anonymous; nil: rates alone
@@ -54,7 +60,7 @@ var gates atomic.Uint64
 
 // New builds a gate. Its errors name the field of opts that makes no sense.
 func New(opts Options) (*Gate, error) {
-	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: newLimited(), shares: newTenantShares()}
+	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: top.New(), shares: newTenantShares()}
 	c, err := build(opts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
@@ -85,17 +91,111 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 	mustHandle("Handler", next)
 	fallback := g.newRoute(priority.Normal, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.serve(w, r, g.config.Load().rules.rank(r, fallback), next)
+		serve(g, w, r, g.config.Load().rules.rank(r, fallback), next)
 	})
 }
 
-// Close drains without waiting: what waits is answered, newcomers are refused,
-// running work goes on. It may be called more than once.
-func (g *Gate) Close() error {
-	if g != nil {
-		g.beginDrain()
+// At returns the middleware that admits requests at the given level: the
+// admission point. Put it on the route, behind the router's matching:
+//
+//	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
+//
+// Requests the router does not match never meet it. A gate met twice by one
+// request decides once, where it is met first. One At is one admission point: what
+// it wraps shares its caps and its own rate. Misuse (an invalid level, an unknown
+// pool, contradictory options, a nil handler) panics here, at set-up. On a nil gate
+// everything passes.
+func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) http.Handler {
+	if g == nil {
+		return func(next http.Handler) http.Handler { return next }
 	}
-	return nil
+	rt := g.newRoute(level, opts)
+	return func(next http.Handler) http.Handler {
+		mustHandle("At", next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(g, w, r, rt, next) })
+	}
+}
+
+func mustHandle(point string, next http.Handler) {
+	if next == nil {
+		panic("admission: " + point + ": the handler is nil")
+	}
+}
+
+func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
+	rt, err := makeRoute(level, opts, nil)
+	if err != nil {
+		panic("admission: At: " + err.Error())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.config.Load().find(rt.pool) == nil {
+		panic(fmt.Sprintf("admission: At: InPool(%q): no such pool in Options.Pools", rt.pool))
+	}
+	g.routes = append(g.routes, rt)
+	return rt
+}
+
+// Admit asks for a slot for work that is not an HTTP request: a message, a job.
+// It returns at once when the work is admitted or refused at the door; otherwise
+// it waits in the queue until a slot is free, the work's allowance ends, or ctx
+// does. A refusal is a *[Rejection], with the [shed.Reason] behind it. It
+// allocates nothing unless it refuses. On a nil gate everything is admitted.
+//
+//	permit, err := gate.Admit(ctx, admission.Ticket{Level: priority.Batch})
+//	if err != nil {
+//		return err
+//	}
+//	defer permit.Release(shed.Served)
+func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
+	if g == nil {
+		return Permit{}, nil
+	}
+	if t.Deadline.IsZero() {
+		t.Deadline, _ = ctx.Deadline()
+	}
+	v := arrive(g, nil)
+	v.Ticket = t
+	v.Level = v.asSold(t.Level)
+	if !v.admit(ctx) {
+		v.refused()
+		rej := v.rejection()
+		v.leave()
+		return Permit{}, rej
+	}
+	return Permit{pool: v.at, slot: v.slot, visit: v}, nil
+}
+
+// Alias returns the name by which the gate shows a caller to people: the caller's
+// own Alias, cut to 64 bytes, or else a digest of its key that is the same for the
+// life of the gate and says nothing about the key.
+func (g *Gate) Alias(c caller.Caller) string {
+	if g == nil {
+		return c.Alias
+	}
+	return g.limited.Alias(c)
+}
+
+// Stats returns a snapshot. It takes each pool's lock once, for a moment. On a nil
+// gate it is zero.
+func (g *Gate) Stats() Stats {
+	if g == nil {
+		return Stats{}
+	}
+	c := g.config.Load()
+	s := Stats{
+		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: limitStats(g, c),
+		Streams: int(g.streams.Load()), Limited: limitedCallers(g.limited.Top(time.Now())),
+	}
+	if s.Lowest = priority.Batch; c.gauge != nil {
+		s.Lowest = c.gauge.Lowest(time.Now())
+	}
+	g.tally.read(&s)
+	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		s.Pools = append(s.Pools, PoolStats{Name: name, Stats: c.pools[name].slots.Stats()})
+	}
+	return s
 }
 
 // build makes a config of opts, with the balances of prev, if any.
@@ -104,9 +204,9 @@ func build(opts Options, prev *config) (*config, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	addresses, err := opts.ClientIP.compile()
+	addresses, err := caller.NewAddresses(opts.ClientIP)
 	if err != nil {
-		return nil, err
+		return nil, errors.Unwrap(err) // without the name of the package
 	}
 	c := &config{Options: opts, addresses: addresses, pools: make(map[string]*pool, len(opts.Pools))}
 	if c.Identify == nil {
@@ -163,4 +263,21 @@ func (c *config) find(name string) *pool {
 		return c.pool
 	}
 	return c.pools[name]
+}
+
+// clock tells the time at half the price of time.Now, which reads two clocks: the
+// wall's is read once a second, and the monotonic one says what has passed since.
+// A step of the wall clock is seen a second late; nothing else differs.
+type clock struct{ anchor atomic.Pointer[time.Time] }
+
+func (c *clock) now() time.Time {
+	a := c.anchor.Load()
+	if a != nil {
+		if passed := time.Since(*a); passed < time.Second {
+			return a.Add(passed)
+		}
+	}
+	now := time.Now()
+	c.anchor.Store(&now)
+	return now
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/admissiontest"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -36,7 +37,7 @@ func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 		"Rate":            {Rate: ratelimit.PerKey(-1, 1)},
 		"Options.Quota":   {Quota: ratelimit.PerKey(1, -1)},
 		"Options.Address": {Address: ratelimit.PerKey(badNumber(), 1)},
-		"Trusted":         {ClientIP: admission.ClientIP{Trusted: []string{"banana"}}},
+		"Trusted":         {ClientIP: caller.ClientIP{Trusted: []string{"banana"}}},
 		"Options.Headers": {Headers: 1 << 7},
 		`Routes["/a"]`:    {Routes: map[string]admission.Rule{"/a": admission.AtLevel(priority.Normal, nil)}},
 	} {

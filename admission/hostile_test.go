@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -35,8 +36,8 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := admission.MustNew(admission.Options{
-				Identify: admission.APIKey("X-API-Key", func(context.Context, string) (admission.Caller, bool) {
-					return admission.Caller{}, false
+				Identify: caller.APIKey("X-API-Key", func(context.Context, string) (caller.Caller, bool) {
+					return caller.Caller{}, false
 				}),
 				Rate:        ratelimit.PerKey(0, 3),
 				Deadline:    admission.TimeoutHeader("X-Timeout", time.Second),
@@ -63,8 +64,8 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 
 func TestRejectionForNoReasonIsUnidentified(t *testing.T) {
 	for _, reason := range []shed.Reason{shed.Admitted, shed.Exempt, shed.Reason(shed.ReasonCount), 255} {
-		g := admission.MustNew(admission.Options{Identify: func(*http.Request) (admission.Caller, error) {
-			return admission.Caller{}, &admission.Rejection{Reason: reason}
+		g := admission.MustNew(admission.Options{Identify: func(*http.Request) (caller.Caller, error) {
+			return caller.Caller{}, &admission.Rejection{Reason: reason}
 		}})
 		if w := get(g.Handler(okHandler())); w.Code != http.StatusForbidden {
 			t.Errorf("reason %d: status %d, want 403", reason, w.Code)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -37,7 +38,7 @@ func violated(t *testing.T, w *httptest.ResponseRecorder) []string {
 // numbers, refilled in 10, 20 and 30 s a token.
 func threeLimits(tenant, global, route int) (*admission.Gate, http.Handler) {
 	g := admission.MustNew(admission.Options{
-		Identify: admission.Header("X-Tenant"), Headers: bothSets, Limit: shed.Fixed(10),
+		Identify: caller.Header("X-Tenant"), Headers: bothSets, Limit: shed.Fixed(10),
 		Rate: ratelimit.All(
 			ratelimit.PerKey(rate.Every(10*time.Second), tenant, ratelimit.Name("tenant")),
 			ratelimit.Global(rate.Every(20*time.Second), global),
@@ -122,7 +123,7 @@ func TestRefusalForCapacityNamesNoPolicy(t *testing.T) {
 func TestAddressLimitSpeaksForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: admission.Header("X-Tenant"), Headers: bothSets, Rate: ratelimit.PerKey(1, 100),
+			Identify: caller.Header("X-Tenant"), Headers: bothSets, Rate: ratelimit.PerKey(1, 100),
 			Address: ratelimit.TiersFunc(ratelimit.Plan{Rate: 1, Burst: 50}, func(k ratelimit.Key) ratelimit.Plan {
 				if k.Space == "addr" && k.ID == "192.0.2.1" {
 					return ratelimit.Plan{Rate: 0.5, Burst: 1}

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/admission/internal/answer"
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -23,14 +26,16 @@ type Options struct {
 	Name string
 
 	// Identify says who is asking. Nil: the client's address, as ClientIP reads it.
-	Identify Identify
+	Identify caller.Identify
 	// ClientIP says how the client's address is read. The zero value trusts no
 	// header: the address is the peer's.
-	ClientIP ClientIP
+	ClientIP caller.ClientIP
 	// Rate limits each caller. Nil: ratelimit.Unlimited. What its plans say besides
 	// a rate counts in the whole gate: a Cost multiplies that of the route, a Level
 	// is the least that verified callers rank at, and a Share caps the caller's work
 	// in flight at that part of its pool's limit, rounded up.
+	//
+	// A limiter with a method Reason() shed.Reason names the reason of its refusals.
 	Rate ratelimit.Limiter
 	// Anonymous limits callers that nothing vouches for, by client address. Nil:
 	// the numbers of Rate.
@@ -137,6 +142,38 @@ const (
 	Off
 )
 
+// Headers says which fields tell clients about their limit, on every answer. The
+// sets may be combined: IETFDraft11 | XRateLimit. Zero tells nothing.
+//
+// The numbers are those of the limit that refused, or else of the one nearest
+// exhaustion: how much it holds when untouched, how many whole requests are left,
+// and the whole seconds, rounded up, until a refused request would pass or the
+// limit is untouched again. They are hints, not a reservation. An unlimited caller
+// is told nothing. Both sets together cost two allocations.
+type Headers uint8
+
+const (
+	// IETFDraft11 writes RateLimit-Policy and RateLimit as revision 11 of
+	// draft-ietf-httpapi-ratelimit-headers has them:
+	//
+	//	RateLimit-Policy: "tenant";q=100;w=2
+	//	RateLimit: "tenant";r=42;t=2
+	//
+	// The draft is still moving. A later revision will be an option of its own.
+	IETFDraft11 = Headers(answer.Draft11)
+
+	// XRateLimit writes X-RateLimit-Limit, X-RateLimit-Remaining and
+	// X-RateLimit-Reset. Reset counts seconds from now; it is never an epoch.
+	XRateLimit = Headers(answer.XRateLimit)
+)
+
+func (h Headers) validate() error {
+	if answer.Fields(h)&^answer.AllFields != 0 {
+		return fmt.Errorf("unknown bits %#x", uint8(answer.Fields(h)&^answer.AllFields))
+	}
+	return nil
+}
+
 // withDefaults returns a copy in which no limiter is nil.
 func (o Options) withDefaults() Options {
 	if o.Name == "" {
@@ -199,4 +236,19 @@ func (o Options) main() Pool {
 
 func (p Pool) config() queue.Config {
 	return queue.Config{Limit: p.Limit, MaxWait: p.MaxWait, MaxWaiting: p.MaxWaiting, MaxWaitingBytes: p.MaxWaitingBytes, CriticalReserve: p.CriticalReserve}
+}
+
+// checkLevels reports the plans of l whose level is none.
+func checkLevels(l ratelimit.Limiter) error {
+	table, ok := ratelimit.PlannerOf(l).(ratelimit.PlanTable)
+	if !ok {
+		return nil
+	}
+	var errs []error
+	for name, p := range table.Plans() {
+		if _, known := priority.Parse(p.Level); p.Level != "" && !known {
+			errs = append(errs, fmt.Errorf("plan %q: Level %q is none (want batch, normal, high or critical)", name, p.Level))
+		}
+	}
+	return errors.Join(errs...)
 }

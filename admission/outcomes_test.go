@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -34,11 +35,11 @@ func (l closedAtTimes) Take(ctx context.Context, now time.Time, key ratelimit.Ke
 }
 
 // known believes every header but one.
-func known(r *http.Request) (admission.Caller, error) {
+func known(r *http.Request) (caller.Caller, error) {
 	if r.Header.Get("X-Tenant") == "a" {
-		return admission.Caller{}, errors.New("the table of tenants is at db.internal")
+		return caller.Caller{}, errors.New("the table of tenants is at db.internal")
 	}
-	return admission.Header("X-Tenant")(r)
+	return caller.Header("X-Tenant")(r)
 }
 
 // mixedRoutes is a gate under a bit of everything: rates, caps, streams, exempt

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -18,9 +19,9 @@ import (
 
 // planned identifies callers by X-Key, under the plan of the name that follows the
 // slash: "ann/pro".
-func planned(r *http.Request) (admission.Caller, error) {
+func planned(r *http.Request) (caller.Caller, error) {
 	key, plan, _ := strings.Cut(r.Header.Get("X-Key"), "/")
-	return admission.Caller{Key: key, Space: "test", Plan: plan, Verified: key != ""}, nil
+	return caller.Caller{Key: key, Space: "test", Plan: plan, Verified: key != ""}, nil
 }
 
 // passed counts how many of n requests at once in a row get through.
@@ -107,8 +108,8 @@ func TestPlanRaisesVerifiedCallersAndNeverLowers(t *testing.T) {
 			t.Errorf("%s on %v, client says %q: %v, want %v", tc.key, tc.route, tc.wish, got, tc.want)
 		}
 	}
-	bounded := admission.MustNew(admission.Options{Rate: plans, Identify: func(*http.Request) (admission.Caller, error) {
-		return admission.Caller{Key: "a", Plan: "pro", Verified: true, Level: admission.AtMost(priority.Normal)}, nil
+	bounded := admission.MustNew(admission.Options{Rate: plans, Identify: func(*http.Request) (caller.Caller, error) {
+		return caller.Caller{Key: "a", Plan: "pro", Verified: true, Level: caller.AtMost(priority.Normal)}, nil
 	}})
 	if got := levelSeen(bounded, priority.Normal); got != priority.Normal {
 		t.Errorf("a caller held down: %v", got)
@@ -175,7 +176,7 @@ func TestShareIsOfEachPool(t *testing.T) {
 		Identify: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
 		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
 	})
-	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}}
+	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}}
 	take := func(pool string, n int) (held []admission.Permit) {
 		ticket.Pool = pool
 		for range n {
@@ -212,7 +213,7 @@ func TestPlanCountsWithoutHTTPToo(t *testing.T) {
 	g := admission.MustNew(admission.Options{
 		Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"p": {Cost: 3, Level: "high"}}),
 	})
-	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}, Level: priority.Batch, Cost: 10}
+	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}, Level: priority.Batch, Cost: 10}
 	for range 2 {
 		p, err := g.Admit(context.Background(), ticket)
 		if err != nil {
@@ -240,7 +241,7 @@ func TestPlanCountsWithoutHTTPToo(t *testing.T) {
 }
 
 func TestPlansAllocateNothing(t *testing.T) {
-	ticket := admission.Ticket{Caller: admission.Caller{Key: "a", Plan: "p", Verified: true}}
+	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}}
 	for name, l := range map[string]ratelimit.Limiter{
 		"no plans": ratelimit.PerKey(1e9, 1<<30),
 		"a table":  ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"p": {Rate: 1e9, Burst: 1 << 30, Cost: 2, Level: "high", Share: 0.5}}),

@@ -2,9 +2,11 @@ package admission
 
 import (
 	"context"
-	"net/http"
+	"math"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -53,9 +55,12 @@ func (rs *receipts) decision(i int) ratelimit.Decision {
 	}}
 }
 
-func addressKey(address string) ratelimit.Key {
-	return ratelimit.Key{Space: spaceAddr, ID: address}
+// limitKey is the caller in the terms of the limiters.
+func limitKey(c caller.Caller) ratelimit.Key {
+	return ratelimit.Key{Space: c.Space, ID: c.Key, Plan: c.Plan}
 }
+
+func addressKey(address string) ratelimit.Key { return limitKey(caller.OfAddress(address)) }
 
 // undo returns what one limit granted.
 func (rs *receipts) undo(now time.Time, i int) {
@@ -92,7 +97,7 @@ type verdict struct {
 // the others had granted and carries the longest wait of those that refused.
 func (v *visit) withinRate(ctx context.Context) bool {
 	rs := &v.taken
-	rs.key, rs.cost, rs.at = v.Caller.limitKey(), v.price(max(v.Cost, 1)), v.now
+	rs.key, rs.cost, rs.at = limitKey(v.Caller), v.price(max(v.Cost, 1)), v.now
 	if v.free {
 		return true
 	}
@@ -186,8 +191,14 @@ func (v *visit) takeNothing() {
 
 func (d *verdict) refused() bool { return d.by != nil && !d.ok }
 
+// named is a limiter that says itself why it refuses.
+type named interface{ Reason() shed.Reason }
+
 func (d *verdict) refusal() shed.Reason {
+	by, names := d.by.(named)
 	switch {
+	case names && refusal(by.Reason()):
+		return by.Reason()
 	case d.source == ratelimit.SourceClosed:
 		return shed.LimiterUnavailable
 	case d.never:
@@ -211,28 +222,46 @@ func (v *visit) withinAddress(ctx context.Context) bool {
 	return v.settle()
 }
 
-// advertise tells the client about the limit that refused it, or about the one
-// nearest exhaustion. What is in shadow is not told: nobody enforces it.
-func (v *visit) advertise(h http.Header) {
-	if v.Headers == 0 || v.limit.by == nil || v.Shadow&ShadowRate != 0 {
-		return
-	}
-	key := v.taken.key
-	if v.limit.which == byAddress {
-		key = addressKey(v.taken.address)
-	}
-	v.Headers.write(h, policyNamed(v.limit.policy, v.limit.by, key), v.limit.left, v.limit.reset)
+// sold is what a caller's plan says besides its rate, as the visit applies it.
+type sold struct {
+	factor int     // of the cost; below 1 counts as 1
+	share  float64 // of the pool's slots; 0: no cap
 }
 
-// policyNamed returns the policy of that name of l, which may be made of several.
-func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
-	if _, several := l.(ratelimit.Lister); several {
-		var room [ratelimit.MaxLimits]ratelimit.Policy
-		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
-			if p.Name == name {
-				return p
-			}
+// asSold applies the caller's plan and rank: it takes note of the plan's factor and
+// share, and returns the level of work that ranks at level by itself. Only who is
+// verified has a rank, and a plan raises, never lowers.
+func (v *visit) asSold(level priority.Level) priority.Level {
+	planner := v.plans
+	if !v.Caller.Verified {
+		planner, v.Caller.Plan = v.strangers, ""
+	}
+	if planner != nil {
+		p := planner.PlanOf(limitKey(v.Caller))
+		v.sold = sold{factor: p.Cost, share: p.Share}
+		if floor, ok := priority.Parse(p.Level); ok && v.Caller.Verified {
+			level = max(level, floor)
 		}
 	}
-	return l.Policy(key)
+	if v.Caller.Verified {
+		level = v.Caller.Level.Apply(level)
+	}
+	return level
+}
+
+// price is what work of the given cost takes, at most what a limit can count.
+func (s sold) price(cost int) int {
+	if s.factor > 1 && cost > math.MaxInt/s.factor {
+		return math.MaxInt
+	}
+	return cost * max(s.factor, 1)
+}
+
+// slots is the plan's part of a limit, rounded up, at least 1; zero: no cap.
+func (s sold) slots(limit int) int {
+	if s.share <= 0 {
+		return 0
+	}
+	// Rounding of the product must not push a whole number to the next.
+	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -168,7 +169,7 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 	}
 	g := admission.MustNew(good())
 	g.At(priority.Normal, admission.InPool("db"))
-	busy, err := g.Admit(context.Background(), admission.Ticket{Pool: "mail", Caller: admission.Caller{Key: "m", Verified: true}})
+	busy, err := g.Admit(context.Background(), admission.Ticket{Pool: "mail", Caller: caller.Caller{Key: "m", Verified: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/admission/internal/answer"
+	"github.com/headgate-go/headgate/admission/internal/writer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -15,9 +18,10 @@ import (
 // context the handler sees.
 type request struct {
 	context.Context // the request's own
-	response
+	writer.Response
 	gate     *Gate
-	caller   Caller
+	told     answer.Fields // what the client is told about its limit
+	caller   caller.Caller
 	waited   time.Duration
 	deadline time.Time // zero: none beyond the request's own
 	level    priority.Level
@@ -146,7 +150,7 @@ func (r *request) finish(returned bool) {
 // outcome says what the request tells about capacity.
 func (r *request) outcome(returned bool) shed.Outcome {
 	switch {
-	case r.streaming, r.hijacked:
+	case r.streaming, r.Hijacked:
 		return shed.Ignored
 	case !returned:
 		return shed.Failed
@@ -155,14 +159,14 @@ func (r *request) outcome(returned bool) shed.Outcome {
 	case r.Context.Err() != nil:
 		return shed.Ignored
 	}
-	return outcomeOf(r.status)
+	return outcomeOf(r.Status)
 }
 
 // measured says what the slots are told. Only a client that left is Ignored there:
 // a law may take that for evidence, and nothing can be learned from the caller's
 // mistakes and from a connection taken over.
 func (r *request) measured(outcome shed.Outcome) shed.Outcome {
-	if outcome == shed.Ignored && (r.hijacked || r.Context.Err() == nil) {
+	if outcome == shed.Ignored && (r.Hijacked || r.Context.Err() == nil) {
 		return shed.Unmeasured
 	}
 	return outcome
@@ -187,15 +191,18 @@ func (r *request) opened() shed.Outcome {
 	switch {
 	case r.opening().late():
 		return shed.TimedOut
-	case r.status >= 400:
-		return r.measured(outcomeOf(r.status))
+	case r.Status >= 400:
+		return r.measured(outcomeOf(r.Status))
 	}
 	return shed.Served
 }
 
-// leaveSlot gives the slot of a stream back; the stream stays under its own cap. The
+// Heading leaves one value in each field about limits.
+func (r *request) Heading(h http.Header) { r.told.Once(h) }
+
+// Streaming gives the slot of a stream back; the stream stays under its own cap. The
 // slot was for the opening, and that is served work unless the answer says otherwise.
-func (r *request) leaveSlot() {
+func (r *request) Streaming() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v := r.visit; v != nil && v.route.streams > 0 && !r.streaming {
@@ -205,3 +212,48 @@ func (r *request) leaveSlot() {
 		r.held, _ = v.at.slots.Release(v.slot, r.opened())
 	}
 }
+
+// opening bounds the time until a stream begins: its client waits for that, and a
+// slot is held for it. It is a context that is cancelled, for the reason
+// [context.DeadlineExceeded], if the deadline passes first; it states no Deadline,
+// since what is begun has none.
+type opening struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// open starts the clock.
+func open(parent context.Context, deadline time.Time) *opening {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
+	return &opening{ctx, cancel, timer}
+}
+
+// opening returns the bound on the stream's opening, or nil.
+func (r *request) opening() *opening {
+	o, _ := r.Context.(*opening)
+	return o
+}
+
+// begun stops the clock.
+func (o *opening) begun() {
+	if o != nil {
+		o.timer.Stop()
+	}
+}
+
+// late reports whether the deadline passed before the stream began.
+func (o *opening) late() bool {
+	return o != nil && context.Cause(o.Context) == context.DeadlineExceeded
+}
+
+// over gives everything back.
+func (o *opening) over() {
+	if o != nil {
+		o.timer.Stop()
+		o.cancel(nil)
+	}
+}
+
+var _ context.Context = (*request)(nil)

@@ -101,47 +101,6 @@ func mustAtLeastOne(option string, n int) {
 	}
 }
 
-// At returns the middleware that admits requests at the given level: the
-// admission point. Put it on the route, behind the router's matching:
-//
-//	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)
-//
-// Requests the router does not match never meet it. A gate met twice by one
-// request decides once, where it is met first. One At is one admission point: what
-// it wraps shares its caps and its own rate. Misuse (an invalid level, an unknown
-// pool, contradictory options, a nil handler) panics here, at set-up. On a nil gate
-// everything passes.
-func (g *Gate) At(level priority.Level, opts ...RouteOption) func(http.Handler) http.Handler {
-	if g == nil {
-		return func(next http.Handler) http.Handler { return next }
-	}
-	rt := g.newRoute(level, opts)
-	return func(next http.Handler) http.Handler {
-		mustHandle("At", next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, rt, next) })
-	}
-}
-
-func mustHandle(point string, next http.Handler) {
-	if next == nil {
-		panic("admission: " + point + ": the handler is nil")
-	}
-}
-
-func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
-	rt, err := makeRoute(level, opts, nil)
-	if err != nil {
-		panic("admission: At: " + err.Error())
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.config.Load().find(rt.pool) == nil {
-		panic(fmt.Sprintf("admission: At: InPool(%q): no such pool in Options.Pools", rt.pool))
-	}
-	g.routes = append(g.routes, rt)
-	return rt
-}
-
 // makeRoute builds an admission point. From prev, if any, it takes over the
 // balances and the count of running work.
 func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, error) {

@@ -140,15 +140,15 @@ func mustURL(t *testing.T, s string) *url.URL {
 func TestRoutesThatMakeNoSenseAreErrorsThatNameThePattern(t *testing.T) {
 	normal := admission.AtLevel(priority.Normal)
 	for want, routes := range map[string]map[string]admission.Rule{
-		`Routes["GET /a/{x}"]`:    {"GET /a/{x}": normal, "GET /a/{y}": normal},
-		`Routes["/{a}/x"]`:        {"/{a}/x": normal, "/x/{b}": normal},
-		`Routes["no slash"]`:      {"no slash": normal},
-		`Routes["/{"]`:            {"/{": normal},
-		`Routes[""]`:              {"": normal},
-		`Routes["/p"]: InPool("db")`:  {"/p": admission.AtLevel(priority.Normal, admission.InPool("db"))},
-		`Routes["/p"]: invalid`:   {"/p": admission.AtLevel(priority.Level(9))},
-		`Routes["/p"]: Exempt`:    {"/p": admission.AtLevel(priority.Normal, admission.Exempt(), admission.Cost(2))},
-		`Routes["/p"]: Cap and S`: {"/p": admission.AtLevel(priority.Normal, admission.Cap(1), admission.Stream(1))},
+		`Routes["GET /a/{x}"]`:       {"GET /a/{x}": normal, "GET /a/{y}": normal},
+		`Routes["/{a}/x"]`:           {"/{a}/x": normal, "/x/{b}": normal},
+		`Routes["no slash"]`:         {"no slash": normal},
+		`Routes["/{"]`:               {"/{": normal},
+		`Routes[""]`:                 {"": normal},
+		`Routes["/p"]: InPool("db")`: {"/p": admission.AtLevel(priority.Normal, admission.InPool("db"))},
+		`Routes["/p"]: invalid`:      {"/p": admission.AtLevel(priority.Level(9))},
+		`Routes["/p"]: Exempt`:       {"/p": admission.AtLevel(priority.Normal, admission.Exempt(), admission.Cost(2))},
+		`Routes["/p"]: Cap and S`:    {"/p": admission.AtLevel(priority.Normal, admission.Cap(1), admission.Stream(1))},
 	} {
 		_, err := admission.New(admission.Options{Routes: routes})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,38 +1,49 @@
 package admission
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/admission/internal/answer"
+	"github.com/headgate-go/headgate/admission/internal/writer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
+// exchange is a visit that came by HTTP, with its request and the writer of its
+// answer.
+type exchange struct {
+	*visit
+	w http.ResponseWriter
+	r *http.Request
+}
+
 // serve is the middleware: read the request, decide, run or refuse.
-func (g *Gate) serve(w http.ResponseWriter, r *http.Request, rt *route, next http.Handler) {
+func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http.Handler) {
 	if met, _ := r.Context().Value(requestKey{g}).(*request); met != nil {
 		next.ServeHTTP(w, r) // decided where the request met this gate first
 		return
 	}
 	if rt.exempt {
-		g.exempt(rt)
+		exempt(g, rt)
 		next.ServeHTTP(w, r)
 		return
 	}
-	v := g.arrive(rt)
-	if !v.read(r) || !v.admit(r.Context()) {
-		v.refused()
-		v.answer(w, r)
-		v.leave()
+	x := exchange{arrive(g, rt), w, r}
+	if !x.read() || !x.admit(r.Context()) {
+		x.refused()
+		x.answer()
+		x.leave()
 		return
 	}
-	v.run(w, r, next)
+	x.run(next)
 }
 
-func (g *Gate) exempt(rt *route) {
+// exempt counts a request to an exempt route.
+func exempt(g *Gate, rt *route) {
 	g.tally.visits[rt.level.Index()][shed.Exempt].Add(1)
 	if c := g.config.Load(); c.Observer != nil {
 		c.Observer.Observe(Event{Gate: c.Name, Level: rt.level, Reason: shed.Exempt})
@@ -41,27 +52,27 @@ func (g *Gate) exempt(rt *route) {
 
 // read fills the ticket from the request, or refuses a caller that the identify
 // step turns away.
-func (v *visit) read(r *http.Request) bool {
-	rt := v.route
-	v.Level, v.Pool, v.Cost, v.Bytes = rt.level, rt.pool, rt.cost, r.ContentLength
+func (x exchange) read() bool {
+	rt := x.route
+	x.Level, x.Pool, x.Cost, x.Bytes = rt.level, rt.pool, rt.cost, x.r.ContentLength
 	if rt.costOf != nil {
-		v.Cost = rt.costOf(r)
+		x.Cost = rt.costOf(x.r)
 	}
-	v.free = preflight(r)
-	v.Deadline = v.deadline(r)
-	v.MaxWait = v.answerable(r)
-	if !v.identify(r) {
+	x.free = preflight(x.r)
+	x.Deadline = x.deadline()
+	x.MaxWait = x.answerable()
+	if !x.identify() {
 		return false
 	}
-	v.Level = v.rank(r)
+	x.Level = x.rank()
 	return true
 }
 
 // deadline is the earliest of the client's, the context's and the route's.
-func (v *visit) deadline(r *http.Request) time.Time {
-	at, limited := v.config.Deadline.at(r, v.now)
-	if t := v.route.timeout; t > 0 {
-		if own := v.now.Add(t); !limited || own.Before(at) {
+func (x exchange) deadline() time.Time {
+	at, limited := x.config.Deadline.at(x.r, x.now)
+	if t := x.route.timeout; t > 0 {
+		if own := x.now.Add(t); !limited || own.Before(at) {
 			return own
 		}
 	}
@@ -73,8 +84,8 @@ const answerMargin = 50 * time.Millisecond
 
 // answerable bounds the wait so that a refusal can still be written before the
 // server's write timeout cuts the connection. Zero: no bound.
-func (v *visit) answerable(r *http.Request) time.Duration {
-	srv, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+func (x exchange) answerable() time.Duration {
+	srv, _ := x.r.Context().Value(http.ServerContextKey).(*http.Server)
 	if srv == nil || srv.WriteTimeout <= 0 {
 		return 0
 	}
@@ -82,60 +93,70 @@ func (v *visit) answerable(r *http.Request) time.Duration {
 }
 
 // identify finds out who asks. The address is limited first, so that made-up
-// credentials cannot buy look-ups; it is also whom unknown callers are billed to.
-func (v *visit) identify(r *http.Request) bool {
-	ctx := r.Context()
-	if v.Address != ratelimit.Unlimited && !v.free {
-		v.taken.address = v.addresses.Key(r)
-		if !v.withinAddress(ctx) {
-			v.Caller = Caller{Key: v.taken.address, Space: spaceAddr}
+// credentials cannot buy look-ups; unknown callers are charged to it too.
+func (x exchange) identify() bool {
+	if x.Address != ratelimit.Unlimited && !x.free {
+		x.taken.address = x.addresses.Key(x.r)
+		if !x.withinAddress(x.r.Context()) {
+			x.Caller = caller.OfAddress(x.taken.address)
 			return false
 		}
 	}
-	c, err := v.tenant(r)
+	c, err := x.caller()
 	if err != nil {
-		return v.unidentified(err)
+		return x.unidentified(err)
 	}
 	if !c.Verified {
-		c = Caller{Key: v.addresses.Key(r), Space: spaceAddr}
+		c = caller.OfAddress(x.addresses.Key(x.r))
 	}
-	v.Caller = c
+	x.Caller = c
 	return true
 }
 
-// tenant asks who it is. A browser sends no credentials with a preflight, and one
+// caller asks who it is. A browser sends no credentials with a preflight, and one
 // that carries some must not buy a look-up for nothing.
-func (v *visit) tenant(r *http.Request) (Caller, error) {
-	if v.free {
-		return Caller{}, nil
+func (x exchange) caller() (caller.Caller, error) {
+	if x.free {
+		return caller.Caller{}, nil
 	}
-	return v.Identify(r)
+	return x.Identify(x.r)
 }
 
 // unidentified refuses as the identify step says. The address has paid for it.
-func (v *visit) unidentified(err error) bool {
-	if rej := (*Rejection)(nil); errors.As(err, &rej) && rej.Reason.Refused() && int(rej.Reason) < shed.ReasonCount {
-		v.retryAfter, v.broken = rej.RetryAfter, rej.Policy
-		return v.refuse(rej.Reason)
+func (x exchange) unidentified(err error) bool {
+	if rej := (*Rejection)(nil); errors.As(err, &rej) && refusal(rej.Reason) {
+		x.retryAfter, x.broken = rej.RetryAfter, rej.Policy
+		return x.refuse(rej.Reason)
 	}
-	return v.refuse(shed.Unidentified)
+	return x.refuse(shed.Unidentified)
 }
 
-// rank is the route's level, raised or lowered by what vouches for the caller, and
+// refusal reports whether r is one of the reasons to refuse.
+func refusal(r shed.Reason) bool { return r.Refused() && int(r) < shed.ReasonCount }
+
+// rank is the route's level, raised or lowered by the rank of a verified caller, and
 // lowered by the client if it wishes.
-func (v *visit) rank(r *http.Request) priority.Level {
-	level := v.asSold(v.route.level)
-	if v.LevelHeader != "" {
-		level = lowered(level, r.Header[v.LevelHeader])
+func (x exchange) rank() priority.Level {
+	level := x.asSold(x.route.level)
+	if x.LevelHeader != "" {
+		level = lowered(level, x.r.Header[x.LevelHeader])
 	}
 	return level
 }
 
-// answer writes the refusal.
-func (v *visit) answer(w http.ResponseWriter, r *http.Request) {
-	v.advertise(w.Header())
-	rej := Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
-	rej.write(w, r)
+// lowered returns the level of a request to a route whose client sent the given
+// values of the priority header. A client may lower its own level, never raise it.
+// Anything but one value that names a level leaves the route's.
+func lowered(route priority.Level, values []string) priority.Level {
+	value, ok := onlyValue(values)
+	if !ok {
+		return route
+	}
+	wish, ok := priority.Parse(value)
+	if !ok {
+		return route
+	}
+	return min(route, wish)
 }
 
 // preflight reports whether r is a CORS preflight. A browser sends it on its own
@@ -145,45 +166,85 @@ func preflight(r *http.Request) bool {
 		r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
+// answer writes the refusal.
+func (x exchange) answer() {
+	x.advertise()
+	answer.Refusal{Reason: x.reason, RetryAfter: x.retryAfter, Policy: x.broken}.Write(x.w, x.r)
+}
+
+// advertise tells the client about the limit that refused it, or about the one
+// nearest exhaustion. What is in shadow is not told: nothing enforces it.
+func (x exchange) advertise() {
+	if x.Headers == 0 || x.limit.by == nil || x.Shadow&ShadowRate != 0 {
+		return
+	}
+	key := x.taken.key
+	if x.limit.which == byAddress {
+		key = addressKey(x.taken.address)
+	}
+	p := policyNamed(x.limit.policy, x.limit.by, key)
+	answer.Fields(x.Headers).Write(x.w.Header(), p, x.limit.left, x.limit.reset)
+}
+
+// policyNamed returns the policy of that name of l, which may be made of several.
+func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
+	if _, several := l.(ratelimit.Lister); several {
+		var room [ratelimit.MaxLimits]ratelimit.Policy
+		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
+			if p.Name == name {
+				return p
+			}
+		}
+	}
+	return l.Policy(key)
+}
+
+// opensIn reports whether the visit opens a stream, and by when it must have begun.
+func (x exchange) opensIn() (time.Time, bool) {
+	return x.Deadline, x.route.streams > 0 && x.Outcomes == Watch && !x.Deadline.IsZero()
+}
+
 // end is when the work must be over; zero: no time is set. A stream's client waits
 // for the beginning of the answer, not for its end (see opening), so of what is
 // known only the route's own timeout ends one.
-func (v *visit) end() time.Time {
+func (x exchange) end() time.Time {
 	switch {
-	case v.route.streams == 0:
-		return v.Deadline
-	case v.route.timeout > 0:
-		return v.now.Add(v.route.timeout)
+	case x.route.streams == 0:
+		return x.Deadline
+	case x.route.timeout > 0:
+		return x.now.Add(x.route.timeout)
 	}
 	return time.Time{}
 }
 
 // run serves an admitted request. The deferred finish sees a panic without
 // touching it.
-func (v *visit) run(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (x exchange) run(next http.Handler) {
+	r, w := x.r, x.w
 	req := &request{
-		Context: r.Context(), response: response{ResponseWriter: w, told: v.Headers}, gate: v.gate, visit: v,
-		caller: v.Caller, level: v.Level, waited: v.slot.Waited,
+		Context: r.Context(), Response: writer.Response{ResponseWriter: w}, gate: x.gate, told: answer.Fields(x.Headers),
+		visit: x.visit, caller: x.Caller, level: x.Level, waited: x.slot.Waited,
 	}
-	if by, bounded := v.opensIn(); bounded {
+	req.Owner = req
+	if by, bounded := x.opensIn(); bounded {
 		req.Context = open(r.Context(), by)
 	}
-	end := v.end()
+	end := x.end()
 	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
 		req.deadline = end
 	}
 	returned := false
 	defer func() { req.finish(returned) }()
-	if v.Outcomes == Watch {
-		w = req.writer()
+	if x.Outcomes == Watch {
+		w = req.View()
 	}
-	v.advertise(w.Header())
+	x.advertise()
 	inner := r.WithContext(req)
 	next.ServeHTTP(w, inner)
 	returned = true
 	handBack(r, inner)
-	if req.status == 0 && !req.hijacked { // net/http sends the header now
-		req.told.once(w.Header())
+	if req.Status == 0 && !req.Hijacked { // net/http sends the header now
+		req.Heading(w.Header())
 	}
 }
 
@@ -196,5 +257,3 @@ func handBack(outer, inner *http.Request) {
 		outer.MultipartForm = inner.MultipartForm
 	}
 }
-
-var _ context.Context = (*request)(nil)

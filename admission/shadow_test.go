@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -162,7 +163,7 @@ func TestShadowDoesNotOutliveADrain(t *testing.T) {
 	var g *admission.Gate
 	g = admission.MustNew(admission.Options{
 		Shadow: admission.ShadowCapacity, CallerCap: 1,
-		Identify: func(*http.Request) (admission.Caller, error) { return admission.Caller{}, g.Close() }, // the visit has begun
+		Identify: func(*http.Request) (caller.Caller, error) { return caller.Caller{}, g.Close() }, // the visit has begun
 	})
 	mustRefuse(t, get(g.Handler(okHandler())), http.StatusServiceUnavailable, shed.Draining)
 	if n := g.Stats().Count(shed.Admitted); n != 0 {

@@ -4,10 +4,11 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
+	"github.com/headgate-go/headgate/admission/internal/top"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -32,6 +33,19 @@ type PoolStats struct {
 	queue.Stats
 }
 
+// LimitedCaller is a caller that was refused by limits of its own lately.
+type LimitedCaller struct {
+	Alias   string // what Gate.Alias calls it; never its key
+	Refused uint64 // in the last half to one minute; never more than it was
+}
+
+func limitedCallers(entries []top.Entry) (all []LimitedCaller) {
+	for _, e := range entries {
+		all = append(all, LimitedCaller(e))
+	}
+	return all
+}
+
 // Count returns the visits of all levels that ended with the given reason.
 func (s Stats) Count(r shed.Reason) (n uint64) {
 	for l := range s.Visits {
@@ -46,28 +60,6 @@ func (s Stats) InFlight() (n int) {
 		n += p.InFlight
 	}
 	return n
-}
-
-// Stats returns a snapshot. It takes each pool's lock once, for a moment. On a nil
-// gate it is zero.
-func (g *Gate) Stats() Stats {
-	if g == nil {
-		return Stats{}
-	}
-	c := g.config.Load()
-	s := Stats{
-		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: g.limitStats(c),
-		Streams: int(g.streams.Load()), Limited: g.limited.top(time.Now()),
-	}
-	if s.Lowest = priority.Batch; c.gauge != nil {
-		s.Lowest = c.gauge.Lowest(time.Now())
-	}
-	g.tally.read(&s)
-	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
-	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		s.Pools = append(s.Pools, PoolStats{Name: name, Stats: c.pools[name].slots.Stats()})
-	}
-	return s
 }
 
 // tally counts how visits ended.
@@ -89,4 +81,45 @@ func (t *tally) admitted(v *visit) {
 	if v.shadow != shed.Admitted {
 		t.shadowed[v.Level.Index()][v.shadow].Add(1)
 	}
+}
+
+// LimitStats is a snapshot of one of a gate's limits.
+type LimitStats struct {
+	Name   string           // "rate", "anonymous", "address", "quota"; "route": those of the routes, together
+	Policy ratelimit.Policy // the numbers of a caller without a plan; zero for "route", where they differ
+	ratelimit.Stats
+}
+
+// limitStats reads the limits that limit anything.
+func limitStats(g *Gate, c *config) (all []LimitStats) {
+	for _, l := range []struct {
+		name string
+		ratelimit.Limiter
+	}{{"rate", c.Rate}, {"anonymous", c.Anonymous}, {"address", c.Address}, {"quota", c.Quota}} {
+		if l.Limiter != ratelimit.Unlimited {
+			all = append(all, LimitStats{l.name, l.Policy(ratelimit.Key{}), ratelimit.StatsOf(l.Limiter)})
+		}
+	}
+	if routes, limited := routeStats(g, c); limited {
+		all = append(all, routes)
+	}
+	return all
+}
+
+// routeStats adds up the limits of the routes' own, and says whether there are any.
+func routeStats(g *Gate, c *config) (sum LimitStats, limited bool) {
+	g.mu.Lock()
+	routes := slices.Clone(g.routes)
+	g.mu.Unlock()
+	if c.rules != nil {
+		routes = slices.AppendSeq(routes, maps.Values(c.rules.routes))
+	}
+	sum.Name = "route"
+	for _, rt := range routes {
+		if rt.limit != nil {
+			limited = true
+			sum.Add(ratelimit.StatsOf(rt.limit))
+		}
+	}
+	return sum, limited
 }

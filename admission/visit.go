@@ -37,7 +37,7 @@ type visit struct {
 var visits = sync.Pool{New: func() any { return new(visit) }}
 
 // arrive starts a visit. It ends with leave.
-func (g *Gate) arrive(rt *route) *visit {
+func arrive(g *Gate, rt *route) *visit {
 	v := visits.Get().(*visit)
 	v.config, v.gate, v.route, v.now = g.config.Load(), g, rt, g.clock.now()
 	return v
@@ -66,13 +66,9 @@ func (v *visit) refuse(r shed.Reason) bool {
 }
 
 func (v *visit) open() bool {
-	switch {
-	case v.gate.draining.Load():
+	if v.gate.draining.Load() {
 		v.retryAfter = time.Second
 		return v.refuse(shed.Draining)
-	case v.gate.refusing != shed.Admitted:
-		v.retryAfter = time.Second
-		return v.refuse(v.gate.refusing)
 	}
 	return true
 }
@@ -157,7 +153,9 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 // refused ends a visit without a slot: counted, told to the observer, and over.
 func (v *visit) refused() {
 	v.gate.tally.visits[v.Level.Index()][v.reason].Add(1)
-	v.gate.limited.note(v.now, v.reason, v.Caller)
+	if v.ownLimit() {
+		v.gate.limited.Note(v.now, v.Caller)
+	}
 	if v.reason != shed.Draining && v.gate.draining.Load() {
 		v.gate.notifyIdle() // a slot that came when the client was gone has been given back
 	}
@@ -201,6 +199,85 @@ func (v *visit) leaveCaps() {
 	v.leaveShares()
 }
 
+// ownLimit reports whether a limit of the caller's own refused it.
+func (v *visit) ownLimit() bool {
+	return v.reason == shed.RateLimited || v.reason == shed.NotAdmissible || v.reason == shed.CallerCap
+}
+
 func (v *visit) rejection() *Rejection {
 	return &Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
+}
+
+// tenantShares counts each caller's work in flight, in all pools and in each. It
+// holds only callers that have some, so the slots of the pools bound it.
+type tenantShares struct {
+	mu      sync.Mutex
+	running map[sharer]int
+}
+
+// sharer is a caller in a pool, whatever its plan.
+type sharer struct {
+	pool      *pool // nil: in all of them
+	space, id string
+}
+
+func newTenantShares() *tenantShares {
+	return &tenantShares{running: make(map[sharer]int)}
+}
+
+// enter counts one more of the caller's, or refuses when it has the most already.
+// With force it counts in any case.
+func (s *tenantShares) enter(who sharer, most int, force bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.running[who]
+	if n < most || force {
+		s.running[who] = n + 1
+	}
+	return n < most
+}
+
+func (s *tenantShares) leave(who sharer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.running[who]; n > 1 {
+		s.running[who] = n - 1
+	} else {
+		delete(s.running, who)
+	}
+}
+
+// withinShares counts the visit under CallerCap, and under its plan's share of the
+// pool.
+func (v *visit) withinShares(shadow bool) bool {
+	if v.CallerCap > 0 {
+		v.capped = v.gate.shares.enter(v.sharer(nil), v.CallerCap, shadow)
+		if !v.capped && !v.over(shed.CallerCap) {
+			return false
+		}
+		v.capped = true
+	}
+	if v.share <= 0 {
+		return true
+	}
+	v.sharing = v.gate.shares.enter(v.sharer(v.at), v.slots(v.at.slots.Limit()), shadow)
+	if !v.sharing && !v.over(shed.CallerCap) {
+		return false
+	}
+	v.sharing = true
+	return true
+}
+
+func (v *visit) sharer(in *pool) sharer {
+	return sharer{pool: in, space: v.taken.key.Space, id: v.taken.key.ID}
+}
+
+// leaveShares takes the visit off its caller's counts.
+func (v *visit) leaveShares() {
+	if v.capped {
+		v.gate.shares.leave(v.sharer(nil))
+	}
+	if v.sharing {
+		v.gate.shares.leave(v.sharer(v.at))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -20,7 +21,7 @@ func full(t *testing.T, opts admission.Options) (*admission.Gate, func()) {
 	t.Helper()
 	opts.Limit = shed.Fixed(1)
 	g := admission.MustNew(opts)
-	p, err := g.Admit(t.Context(), admission.Ticket{Caller: admission.Caller{Key: "holder", Verified: true}})
+	p, err := g.Admit(t.Context(), admission.Ticket{Caller: caller.Caller{Key: "holder", Verified: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/dashboard"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/priority"
@@ -29,7 +30,7 @@ func TestCase_DB01(t *testing.T) {
 		Name: hostile, Rate: ratelimit.PerKey(1, 1), Limit: shed.Fixed(1),
 		Pools: map[string]admission.Pool{hostile: {Limit: shed.Fixed(1)}},
 	})
-	caller := admission.Caller{Key: "k", Alias: hostile, Verified: true}
+	caller := caller.Caller{Key: "k", Alias: hostile, Verified: true}
 	for range 2 {
 		if p, err := gate.Admit(t.Context(), admission.Ticket{Caller: caller}); err == nil {
 			p.Release(shed.Served)

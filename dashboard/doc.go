@@ -9,7 +9,7 @@
 // come with it, under a content security policy that allows nothing else. It is
 // told what to show by snapshots (Stats methods); it hears of no request and slows
 // none down. Names are text, whatever is in them. Callers appear by alias only
-// (see admission.Caller): a key never leaves the gate.
+// (see caller.Caller): a key never leaves the gate.
 //
 // Frames come as server-sent events, one a second. The tabs of a browser share one
 // stream, since a browser opens six connections to a host and no more. Where no

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/dashboard"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/outbound"
@@ -49,7 +50,7 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	m := metrics.New(reg)
 	s.gate = admission.MustNew(admission.Options{
 		Name:     "shop",
-		Identify: admission.APIKey("X-API-Key", s.lookup),
+		Identify: caller.APIKey("X-API-Key", s.lookup),
 		Rate: ratelimit.All(
 			ratelimit.PerKey(80, 80, ratelimit.Name("each")),
 			fleet{ratelimit.PerKey(100_000, 100_000, ratelimit.Name("fleet")), &s.fleet},
@@ -100,13 +101,13 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	return s
 }
 
-func (s *shop) lookup(_ context.Context, key string) (admission.Caller, bool) {
+func (s *shop) lookup(_ context.Context, key string) (caller.Caller, bool) {
 	for i, name := range s.names {
 		if key == fmt.Sprint("key-", i) {
-			return admission.Caller{Key: key, Alias: name}, true
+			return caller.Caller{Key: key, Alias: name}, true
 		}
 	}
-	return admission.Caller{}, false
+	return caller.Caller{}, false
 }
 
 // startAPI starts the other side: it takes 40 calls a second and throttles the rest.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -24,7 +25,7 @@ func gateWith(o admission.Observer) *admission.Gate {
 
 func admitAndRelease(b *testing.B, gate *admission.Gate) func() {
 	ctx := context.Background()
-	t := admission.Ticket{Caller: admission.Caller{Key: "acme", Verified: true}, Level: priority.High}
+	t := admission.Ticket{Caller: caller.Caller{Key: "acme", Verified: true}, Level: priority.High}
 	return func() {
 		p, err := gate.Admit(ctx, t)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -32,7 +33,7 @@ func TestCase_ME01(t *testing.T) {
 	})
 	refused := 0
 	for i := range callers {
-		caller := admission.Caller{Key: fmt.Sprint("user-", i), Verified: true}
+		caller := caller.Caller{Key: fmt.Sprint("user-", i), Verified: true}
 		for range 2 {
 			p, err := gate.Admit(t.Context(), admission.Ticket{Caller: caller})
 			if err != nil {

@@ -7,17 +7,17 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 )
 
-// caller is one way to tell who is asking; exactly one of its fields is set. Of
-// several in a list the first that vouches for somebody wins.
-type caller struct {
-	APIKey  *apiKey  `yaml:"api_key"`
-	Header  string   `yaml:"header"`
-	Address bool     `yaml:"address"`
-	Join    []caller `yaml:"join"`
+// identity is one way to tell who is asking; exactly one of its fields is set. Of
+// several in a list the first that finds a verified caller wins.
+type identity struct {
+	APIKey  *apiKey    `yaml:"api_key"`
+	Header  string     `yaml:"header"`
+	Address bool       `yaml:"address"`
+	Join    []identity `yaml:"join"`
 }
 
 // apiKey tells callers by a credential in a header.
@@ -38,15 +38,15 @@ type key struct {
 }
 
 // identify builds Options.Identify; nil: the client's address.
-func identify(at place, list []caller, addresses *admission.Addresses) admission.Identify {
+func identify(at place, list []identity, addresses *caller.Addresses) caller.Identify {
 	ids := each(at, list, addresses)
 	if len(ids) == 0 {
 		return nil
 	}
-	return admission.FirstOf(ids...)
+	return caller.FirstOf(ids...)
 }
 
-func each(at place, list []caller, addresses *admission.Addresses) (ids []admission.Identify) {
+func each(at place, list []identity, addresses *caller.Addresses) (ids []caller.Identify) {
 	for i, c := range list {
 		if id := c.identify(at.in(strconv.Itoa(i)), addresses); id != nil {
 			ids = append(ids, id)
@@ -55,20 +55,20 @@ func each(at place, list []caller, addresses *admission.Addresses) (ids []admiss
 	return ids
 }
 
-func (c caller) identify(at place, addresses *admission.Addresses) admission.Identify {
-	var ids []admission.Identify
+func (c identity) identify(at place, addresses *caller.Addresses) caller.Identify {
+	var ids []caller.Identify
 	if c.APIKey != nil {
 		ids = append(ids, c.APIKey.identify(at.in("api_key")))
 	}
 	if c.Header != "" {
-		ids = append(ids, admission.Header(c.Header))
+		ids = append(ids, caller.Header(c.Header))
 	}
 	if c.Address && addresses != nil {
 		ids = append(ids, addresses.Identify)
 	}
 	if len(c.Join) > 0 {
 		if parts := each(at.in("join"), c.Join, addresses); len(parts) > 0 {
-			ids = append(ids, admission.Join(parts...))
+			ids = append(ids, caller.Join(parts...))
 		}
 	}
 	if len(ids) == 1 {
@@ -80,12 +80,12 @@ func (c caller) identify(at place, addresses *admission.Addresses) admission.Ide
 
 type digest = [sha256.Size]byte
 
-func (k apiKey) identify(at place) admission.Identify {
+func (k apiKey) identify(at place) caller.Identify {
 	if k.Header == "" {
 		at.in("header").wrongf("which header holds the key?")
 		return nil
 	}
-	known := make(map[digest]admission.Caller, len(k.Keys))
+	known := make(map[digest]caller.Caller, len(k.Keys))
 	for i, key := range k.Keys {
 		here := at.in("keys", strconv.Itoa(i))
 		sum, err := key.digest()
@@ -95,7 +95,7 @@ func (k apiKey) identify(at place) admission.Identify {
 		}
 		known[sum] = key.caller(here, sum)
 	}
-	return admission.APIKey(k.Header, func(_ context.Context, key string) (admission.Caller, bool) {
+	return caller.APIKey(k.Header, func(_ context.Context, key string) (caller.Caller, bool) {
 		c, ok := known[sha256.Sum256([]byte(key))]
 		return c, ok
 	})
@@ -117,8 +117,8 @@ func (k key) digest() (sum digest, err error) {
 
 // caller names the holder. A key without a name is named by its hash: the
 // credential itself stays out of whatever is kept by name.
-func (k key) caller(at place, sum digest) admission.Caller {
-	c := admission.Caller{Key: k.Name, Plan: k.Plan, Alias: k.Alias}
+func (k key) caller(at place, sum digest) caller.Caller {
+	c := caller.Caller{Key: k.Name, Plan: k.Plan, Alias: k.Alias}
 	if c.Key == "" {
 		c.Key = hex.EncodeToString(sum[:])
 	}
@@ -126,9 +126,9 @@ func (k key) caller(at place, sum digest) admission.Caller {
 	case k.AtLeast != nil && k.AtMost != nil:
 		at.wrongf("at_least or at_most, not both")
 	case k.AtLeast != nil:
-		c.Level = admission.AtLeast(priority.Level(*k.AtLeast))
+		c.Level = caller.AtLeast(priority.Level(*k.AtLeast))
 	case k.AtMost != nil:
-		c.Level = admission.AtMost(priority.Level(*k.AtMost))
+		c.Level = caller.AtMost(priority.Level(*k.AtMost))
 	}
 	return c
 }

@@ -4,7 +4,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 )
 
@@ -24,18 +24,18 @@ gate:
 	if err != nil {
 		t.Fatal(err)
 	}
-	high, batch := admission.AtLeast(priority.High), admission.AtMost(priority.Batch)
+	high, batch := caller.AtLeast(priority.High), caller.AtMost(priority.Batch)
 	for _, c := range []struct {
 		name, header, value string
-		want                admission.Caller
+		want                caller.Caller
 	}{
-		{"by name", "X-API-Key", "secret", admission.Caller{Key: "acme", Space: "key", Plan: "gold", Level: high, Verified: true}},
-		{"by hash", "X-API-Key", "other", admission.Caller{
+		{"by name", "X-API-Key", "secret", caller.Caller{Key: "acme", Space: "key", Plan: "gold", Level: high, Verified: true}},
+		{"by hash", "X-API-Key", "other", caller.Caller{
 			Key: "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa", Space: "key", Level: batch, Verified: true,
 		}},
-		{"unknown", "X-API-Key", "made-up", admission.Caller{}},
-		{"joined", "X-Org", "acme", admission.Caller{Key: "12:header:X-Org4:acme4:addr9:192.0.2.1", Space: "join", Verified: true}},
-		{"nobody", "X-Other", "x", admission.Caller{}},
+		{"unknown", "X-API-Key", "made-up", caller.Caller{}},
+		{"joined", "X-Org", "acme", caller.Caller{Key: "12:header:X-Org4:acme4:addr9:192.0.2.1", Space: "join", Verified: true}},
+		{"nobody", "X-Other", "x", caller.Caller{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 )
 
 // gate is [admission.Options] as a file spells it.
 type gate struct {
 	Name        string           `yaml:"name"`
-	Callers     []caller         `yaml:"callers"`
+	Callers     []identity       `yaml:"callers"`
 	ClientIP    clientIP         `yaml:"client_ip"`
 	Limits      limitSet         `yaml:"limits"`
 	Capacity    pool             `yaml:"capacity"`
@@ -56,7 +57,7 @@ func (g *gate) options(at place, ls limits) admission.Options {
 	return opts
 }
 
-// clientIP is [admission.ClientIP].
+// clientIP is [caller.ClientIP].
 type clientIP struct {
 	Trusted  []string `yaml:"trusted"`
 	Hops     Int      `yaml:"hops"`
@@ -64,11 +65,11 @@ type clientIP struct {
 	IPv6Bits Int      `yaml:"ipv6_bits"`
 }
 
-func (c clientIP) options(at place) (admission.ClientIP, *admission.Addresses) {
-	opts := admission.ClientIP{
+func (c clientIP) options(at place) (caller.ClientIP, *caller.Addresses) {
+	opts := caller.ClientIP{
 		Trusted: c.Trusted, Hops: int(c.Hops), Header: c.Header, IPv6Bits: int(c.IPv6Bits),
 	}
-	addresses, err := admission.NewAddresses(opts)
+	addresses, err := caller.NewAddresses(opts)
 	at.wrong(err)
 	return opts, addresses
 }

@@ -32,7 +32,7 @@ func (g *gate) planned() (all []*limit) {
 	return slices.DeleteFunc(all, func(l *limit) bool { return l == nil })
 }
 
-func checkPlans(at place, list []caller, known map[string]bool) {
+func checkPlans(at place, list []identity, known map[string]bool) {
 	for i, c := range list {
 		here := at.in(strconv.Itoa(i))
 		checkPlans(here.in("join"), c.Join, known)

@@ -60,7 +60,7 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 		{"cap and stream", "gate:\n  routes:\n    /a: {cap: 1, stream: 2}", "policy.yaml:3:15: gate.routes./a.cap: not together"},
 		{"negative cost", "gate:\n  routes:\n    /a: {cost: -1}", "policy.yaml:3:16: gate.routes./a.cost: must be"},
 		{"negative timeout", "gate:\n  routes:\n    /a: {timeout: -1s}", "policy.yaml:3:19: gate.routes./a.timeout: must be"},
-		{"bad proxy", "gate:\n  client_ip:\n    trusted: [10.0.0.0/99]", "gate.client_ip: admission: ClientIP.Trusted[0]"},
+		{"bad proxy", "gate:\n  client_ip:\n    trusted: [10.0.0.0/99]", "gate.client_ip: caller: ClientIP.Trusted[0]"},
 		{"bad digest", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{sha256: abc}]}", "policy.yaml:3:37: gate.callers.0.api_key.keys.0: sha256 must be"},
 		{"same key twice", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{key: a}, {key: a}]}", "gate.callers.0.api_key.keys.1: the same key twice"},
 		{"no way to tell", "gate:\n  callers:\n    - {}", "policy.yaml:3:7: gate.callers.0: one of api_key"},

@@ -59,7 +59,7 @@ func (p plan) words(l *limit) string {
 	return text
 }
 
-func (c caller) understood(line func(name, text string)) {
+func (c identity) understood(line func(name, text string)) {
 	for _, part := range c.Join {
 		part.understood(line)
 	}

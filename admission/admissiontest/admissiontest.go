@@ -5,8 +5,11 @@
 package admissiontest
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/internal/testhook"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -20,7 +23,25 @@ func Open() *admission.Gate {
 }
 
 // Refuse returns a gate that refuses everything but exempt routes for the given
-// reason, with the answer that a real gate gives. It panics when r is no refusal.
+// reason, with the answer that a real gate gives, in Handler, At and Admit alike. It
+// panics when r is no refusal.
 func Refuse(r shed.Reason) *admission.Gate {
-	return testhook.Refusing(r).(*admission.Gate)
+	if !r.Refused() || int(r) >= shed.ReasonCount {
+		panic(fmt.Sprintf("admissiontest: Refuse(%v): not a refusal", r))
+	}
+	return admission.MustNew(admission.Options{Name: "refusing", Rate: refusing(r)})
 }
+
+// refusing is a limiter that refuses everything and names the reason.
+type refusing shed.Reason
+
+func (r refusing) Reason() shed.Reason { return shed.Reason(r) }
+
+func (refusing) Take(context.Context, time.Time, ratelimit.Key, int, time.Duration) ratelimit.Decision {
+	return ratelimit.Decision{Wait: time.Second}
+}
+
+func (refusing) Policy(ratelimit.Key) ratelimit.Policy { return ratelimit.Policy{} }
+func (refusing) Validate() error                       { return nil }
+
+var _ ratelimit.Limiter = refusing(0)

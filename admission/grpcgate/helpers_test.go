@@ -5,13 +5,13 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 )
 
-var byKey = admission.APIKey("X-API-Key", func(_ context.Context, key string) (admission.Caller, bool) {
-	return admission.Caller{Key: key}, true
+var byKey = caller.APIKey("X-API-Key", func(_ context.Context, key string) (caller.Caller, bool) {
+	return caller.Caller{Key: key}, true
 })
 
-func refuseAll(*http.Request) (admission.Caller, error) {
-	return admission.Caller{}, errors.New("unknown")
+func refuseAll(*http.Request) (caller.Caller, error) {
+	return caller.Caller{}, errors.New("unknown")
 }

@@ -19,24 +19,24 @@ func bare() []*subject {
 	return []*subject{
 		{name: "bare/loop", does: "the measurement itself", bare: true, benches: []string{admitted},
 			build: func(terms) (*instance, error) {
-				return &instance{ask: func(*caller) int { return http.StatusNoContent }}, nil
+				return &instance{ask: func(*sender) int { return http.StatusNoContent }}, nil
 			}},
 		{name: "bare/handler", does: "the handler alone", bare: true, benches: []string{admitted},
 			build: func(terms) (*instance, error) { return &instance{ask: over(served)}, nil }},
 		{name: "bare/map+mutex", does: "`rate.Limiter`s in a map under a mutex", bare: true, benches: []string{admitted},
 			build: func(t terms) (*instance, error) {
 				l := newLocked(t)
-				return &instance{ask: func(c *caller) int { return status(l.allow(c.key), http.StatusTooManyRequests) }, keys: l.len}, nil
+				return &instance{ask: func(c *sender) int { return status(l.allow(c.key), http.StatusTooManyRequests) }, keys: l.len}, nil
 			}},
 		{name: bareSyncMap, does: "`rate.Limiter`s in a `sync.Map`", bare: true, benches: []string{admitted},
 			build: func(t terms) (*instance, error) {
 				l := &synced{terms: t}
-				return &instance{ask: func(c *caller) int { return status(l.allow(c.key), http.StatusTooManyRequests) }, keys: l.len}, nil
+				return &instance{ask: func(c *sender) int { return status(l.allow(c.key), http.StatusTooManyRequests) }, keys: l.len}, nil
 			}},
 		{name: "bare/semaphore", does: "a channel as a semaphore", bare: true, benches: []string{admitted},
 			build: func(t terms) (*instance, error) {
 				s := newSemaphore(t)
-				return &instance{ask: func(*caller) int {
+				return &instance{ask: func(*sender) int {
 					if !s.enter() {
 						return http.StatusServiceUnavailable
 					}
@@ -126,7 +126,7 @@ func (s semaphore) leave() { <-s }
 
 func newPieces(t terms) (*instance, error) {
 	limiters, slots := newLocked(t), newSemaphore(t)
-	return &instance{keys: limiters.len, ask: func(c *caller) int {
+	return &instance{keys: limiters.len, ask: func(c *sender) int {
 		if !limiters.allow(c.key) {
 			return http.StatusTooManyRequests
 		}

@@ -116,7 +116,7 @@ func liveHeap() uint64 {
 // the machine does hits both alike.
 func (g *group) measure(cpus int) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
-	callers := make([]*caller, cpus)
+	callers := make([]*sender, cpus)
 	for i := range callers {
 		callers[i] = newCaller(g.asking, i*len(g.asking)/cpus)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
@@ -56,13 +57,13 @@ func throughput(t terms) shed.Limit { return shed.Throughput{Max: t.slots} }
 
 // known stands for the service's own look-up, which is not the kit's: as cheap as
 // reading a header, which is all that the others do.
-func known(_ context.Context, key string) (admission.Caller, bool) {
-	return admission.Caller{}, strings.HasPrefix(key, "key-")
+func known(_ context.Context, key string) (caller.Caller, bool) {
+	return caller.Caller{}, strings.HasPrefix(key, "key-")
 }
 
 func newIdentify(terms) (*instance, error) {
-	id := admission.APIKey(keyHeader, known)
-	return &instance{ask: func(c *caller) int {
+	id := caller.APIKey(keyHeader, known)
+	return &instance{ask: func(c *sender) int {
 		who, err := id(c.r)
 		return status(err == nil && who.Key == c.key, http.StatusForbidden)
 	}}, nil
@@ -72,7 +73,7 @@ func newBuckets(t terms) (*instance, error) {
 	l := ratelimit.PerKey(rate.Limit(t.perSecond), t.burst)
 	return &instance{
 		keys: func() int { return l.Stats().Keys },
-		ask: func(c *caller) int {
+		ask: func(c *sender) int {
 			d := l.Take(context.Background(), time.Now(), ratelimit.Key{Space: "key", ID: c.key}, 1, 0)
 			return status(d.OK, http.StatusTooManyRequests)
 		},
@@ -85,7 +86,7 @@ func slotsUnder(limit func(terms) shed.Limit) func(terms) (*instance, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &instance{ask: func(c *caller) int {
+		return &instance{ask: func(c *sender) int {
 			g, err := s.Acquire(context.Background(), time.Now(), queue.Ticket{Level: priority.High, Caller: c.key})
 			if err != nil {
 				return http.StatusServiceUnavailable
@@ -100,7 +101,7 @@ func newMetrics(terms) (*instance, error) {
 	o := metrics.New(prometheus.NewRegistry())
 	o.Attach("default", func() admission.Stats { return admission.Stats{} })
 	e := admission.Event{Gate: "default", Level: priority.High, Served: 3 * time.Millisecond}
-	return &instance{ask: func(*caller) int {
+	return &instance{ask: func(*sender) int {
 		o.Observe(e)
 		return http.StatusNoContent
 	}}, nil
@@ -121,7 +122,7 @@ func deadline(o *admission.Options) {
 // has no queue, or a refusal would take as long as its wait.
 func newGate(t terms, with ...option) (*admission.Gate, *instance, error) {
 	o := admission.Options{
-		Identify: admission.APIKey(keyHeader, known),
+		Identify: caller.APIKey(keyHeader, known),
 		Rate:     ratelimit.PerKey(rate.Limit(t.perSecond), t.burst),
 		Limit:    throughput(t), MaxWait: 250 * time.Millisecond,
 	}
@@ -167,7 +168,7 @@ func hold(gate *admission.Gate, t terms) (release func(), err error) {
 }
 
 func ticket(key string) admission.Ticket {
-	return admission.Ticket{Level: priority.High, Caller: admission.Caller{Key: key, Space: "key", Verified: true}}
+	return admission.Ticket{Level: priority.High, Caller: caller.Caller{Key: key, Space: "key", Verified: true}}
 }
 
 func newAdmit(t terms) (*instance, error) {
@@ -175,7 +176,7 @@ func newAdmit(t terms) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.ask = func(c *caller) int {
+	in.ask = func(c *sender) int {
 		p, err := gate.Admit(context.Background(), ticket(c.key))
 		if err != nil {
 			var rej *admission.Rejection
@@ -207,7 +208,7 @@ func timed(build func(terms) (*instance, error)) func(terms) (*instance, error) 
 			return nil, err
 		}
 		ask := in.ask
-		in.ask = func(c *caller) int {
+		in.ask = func(c *sender) int {
 			c.r, c.timed = c.timed, c.r
 			status := ask(c)
 			c.r, c.timed = c.timed, c.r

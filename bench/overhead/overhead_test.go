@@ -98,7 +98,7 @@ func broken(bench string, s *subject) error {
 func TestPremisesCatchSubjectsThatCheat(t *testing.T) {
 	always := func(status int) func(terms) (*instance, error) {
 		return func(terms) (*instance, error) {
-			return &instance{ask: func(*caller) int { return status }}, nil
+			return &instance{ask: func(*sender) int { return status }}, nil
 		}
 	}
 	oneBucket := func(t terms) (*instance, error) {
@@ -119,13 +119,13 @@ func TestPremisesCatchSubjectsThatCheat(t *testing.T) {
 }
 
 func newLimited(l ratelimit.Limiter) *instance {
-	return &instance{ask: func(c *caller) int {
+	return &instance{ask: func(c *sender) int {
 		return status(l.Take(c.r.Context(), time.Now(), ratelimit.Key{ID: c.key}, 1, 0).OK, http.StatusTooManyRequests)
 	}}
 }
 
 func forgetful(terms) (*instance, error) {
-	return &instance{ask: func(*caller) int { return http.StatusNoContent }, keys: func() int { return 9 }}, nil
+	return &instance{ask: func(*sender) int { return http.StatusNoContent }, keys: func() int { return 9 }}, nil
 }
 
 func TestQuantile(t *testing.T) {

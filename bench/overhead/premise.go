@@ -44,7 +44,7 @@ func (s *subject) refusal(bench string) int {
 	return http.StatusServiceUnavailable
 }
 
-func (g *group) askAll(e *entry, c *caller, want int) error {
+func (g *group) askAll(e *entry, c *sender, want int) error {
 	for i, key := range g.made {
 		c.as(key)
 		if got := e.ask(c); got != want {

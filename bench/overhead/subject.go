@@ -42,7 +42,7 @@ type terms struct {
 
 // instance is a subject at work.
 type instance struct {
-	ask   func(*caller) int // decides about one request: the status of its answer
+	ask   func(*sender) int // decides about one request: the status of its answer
 	keys  func() int        // how many keys it remembers; nil: it does not say
 	close func()            // nil: nothing to stop
 }
@@ -53,9 +53,9 @@ func (in *instance) stop() {
 	}
 }
 
-// caller is one goroutine's requests: always the same request, under changing
+// sender is one goroutine's requests: always the same request, under changing
 // keys, so that what is measured is the deciding and not a cold request.
-type caller struct {
+type sender struct {
 	key    string
 	header []string // the request's, whose one value is the key
 	r      *http.Request
@@ -73,23 +73,23 @@ const batchSize = 256
 
 const keyHeader = "X-Api-Key"
 
-func newCaller(order []string, at int) *caller {
+func newCaller(order []string, at int) *sender {
 	r, err := http.NewRequest(http.MethodGet, "http://example.com/search", nil)
 	if err != nil {
 		panic(err) // the address is a constant
 	}
 	r.RemoteAddr = "192.0.2.1:1234"
-	c := &caller{header: []string{""}, r: r, timed: r.Clone(r.Context()), order: order, at: at % len(order)}
+	c := &sender{header: []string{""}, r: r, timed: r.Clone(r.Context()), order: order, at: at % len(order)}
 	r.Header[keyHeader], c.timed.Header[keyHeader] = c.header, c.header
 	c.timed.Header.Set("X-Timeout", "800")
 	c.w.header = make(http.Header, 8)
 	return c
 }
 
-func (c *caller) as(key string) { c.key, c.header[0] = key, key }
+func (c *sender) as(key string) { c.key, c.header[0] = key, key }
 
 // fill takes the next keys and touches them.
-func (c *caller) fill() (touched byte) {
+func (c *sender) fill() (touched byte) {
 	for i := range c.batch {
 		c.batch[i] = c.order[c.at]
 		touched ^= c.batch[i][len(c.batch[i])-1]
@@ -124,8 +124,8 @@ func (a *answer) reset() {
 }
 
 // over asks a handler.
-func over(h http.Handler) func(*caller) int {
-	return func(c *caller) int {
+func over(h http.Handler) func(*sender) int {
+	return func(c *sender) int {
 		c.w.reset()
 		h.ServeHTTP(&c.w, c.r)
 		return c.w.status

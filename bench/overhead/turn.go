@@ -26,7 +26,7 @@ func wallTime() time.Duration { return time.Since(began) }
 // turn lets each caller ask for the length of a turn. On one core a request takes
 // the time of the processor; on several it takes the time that passes, of all cores
 // together: it halves when two do twice the work.
-func (g *group) turn(e *entry, callers []*caller) (taken, error) {
+func (g *group) turn(e *entry, callers []*sender) (taken, error) {
 	var before, after runtime.MemStats
 	parts := make([]work, len(callers))
 	runtime.ReadMemStats(&before)
@@ -55,7 +55,7 @@ func (g *group) turn(e *entry, callers []*caller) (taken, error) {
 	}, nil
 }
 
-func (c *caller) work(e *entry, clock func() time.Duration, length time.Duration) (w work) {
+func (c *sender) work(e *entry, clock func() time.Duration, length time.Duration) (w work) {
 	ask, want := e.ask, e.want
 	for w.busy < length {
 		w.touched ^= c.fill()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -61,6 +62,6 @@ func withGate(options func(*Scenario) admission.Options) func(*Scenario, http.Ha
 	}
 }
 
-var identify = admission.Header(callerHeader)
+var identify = caller.Header(callerHeader)
 
 const callerHeader = "X-Caller"

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/outbound"
 )
 
@@ -38,7 +38,7 @@ func base(u Upstream) *http.Transport {
 
 // newProxy is the plain proxy behind the gate.
 func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputil.ReverseProxy, error) {
-	addresses, err := admission.NewAddresses(admission.ClientIP{
+	addresses, err := caller.NewAddresses(caller.ClientIP{
 		Trusted: c.Gate.ClientIP.Trusted, Hops: int(c.Gate.ClientIP.Hops),
 		Header: c.Gate.ClientIP.Header, IPv6Bits: int(c.Gate.ClientIP.IPv6Bits),
 	})
@@ -76,7 +76,7 @@ func newProxy(c Config, transport http.RoundTripper, log *slog.Logger) (*httputi
 
 // forward tells the upstream who is asking. What the client says about that is
 // passed on only when a trusted proxy says it. Nil addresses trust nobody.
-func forward(r *httputil.ProxyRequest, addresses *admission.Addresses) {
+func forward(r *httputil.ProxyRequest, addresses *caller.Addresses) {
 	if addresses != nil {
 		if client := addresses.Addr(r.In); client.IsValid() && client != peer(r.In) {
 			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]

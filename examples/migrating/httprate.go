@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/ratelimit/window"
@@ -29,7 +30,7 @@ func httprateBefore(search http.HandlerFunc) http.Handler {
 func httprateAfter(search http.HandlerFunc) http.Handler {
 	// httprate-after: begin
 	gate := admission.MustNew(admission.Options{
-		ClientIP: admission.ClientIP{Trusted: []string{"10.0.0.0/8"}},
+		ClientIP: caller.ClientIP{Trusted: []string{"10.0.0.0/8"}},
 		Rate:     ratelimit.PerKey(100.0/60, 100), // 100 a minute, all at once if need be
 		Headers:  admission.XRateLimit,
 	})
@@ -49,7 +50,7 @@ func quotaBefore(counter httprate.LimitCounter, byUser httprate.KeyFunc) func(ht
 func quotaAfter(counter httprate.LimitCounter, byUser httprate.KeyFunc) *admission.Gate {
 	// quota-after: begin
 	gate := admission.MustNew(admission.Options{
-		Identify: admission.Key(byUser), // any httprate.KeyFunc
+		Identify: caller.KeyFunc(byUser), // any httprate.KeyFunc
 		Quota:    window.PerKey(10_000, 24*time.Hour, window.Counter(counter)),
 	})
 	// quota-after: end

@@ -7,6 +7,7 @@ import (
 	"github.com/didip/tollbooth/v8/limiter"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -27,7 +28,7 @@ func tollboothBefore(login, search http.HandlerFunc) http.Handler {
 func tollboothAfter(login, search http.HandlerFunc) http.Handler {
 	// tollbooth-after: begin
 	gate := admission.MustNew(admission.Options{
-		ClientIP: admission.ClientIP{Hops: 1}, // one proxy, and nobody reaches this server past it
+		ClientIP: caller.ClientIP{Hops: 1}, // one proxy, and nobody reaches this server past it
 		Rate:     ratelimit.PerKey(20, 40),
 	})
 	onLogin := admission.Rate(ratelimit.PerKey(1, 5, ratelimit.Name("login"))) // besides the gate's own

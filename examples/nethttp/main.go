@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/examples/internal/demo"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -16,9 +17,9 @@ import (
 )
 
 // lookup stands for your key table.
-func lookup(_ context.Context, key string) (admission.Caller, bool) {
+func lookup(_ context.Context, key string) (caller.Caller, bool) {
 	tenant, known := map[string]string{"acme-key": "acme", "globex-key": "globex"}[key]
-	return admission.Caller{Key: tenant, Verified: known}, known
+	return caller.Caller{Key: tenant, Verified: known}, known
 }
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 	db := demo.NewDatabase(8, 100*time.Millisecond)
 
 	gate := admission.MustNew(admission.Options{
-		Identify: admission.APIKey("X-API-Key", lookup),
+		Identify: caller.APIKey("X-API-Key", lookup),
 		Rate:     ratelimit.PerKey(50, 100),
 		Limit:    shed.Throughput{Max: 512},
 		MaxWait:  250 * time.Millisecond,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -13,29 +14,29 @@ import (
 )
 
 // behindProxies returns the ways to find the client behind what stands in front.
-func behindProxies() map[string]admission.ClientIP {
+func behindProxies() map[string]caller.ClientIP {
 	// proxies: begin
-	direct := admission.ClientIP{} // nothing in front: the peer is the client
+	direct := caller.ClientIP{} // nothing in front: the peer is the client
 
-	listed := admission.ClientIP{ // your own proxies, by address
+	listed := caller.ClientIP{ // your own proxies, by address
 		Trusted: []string{"10.0.0.0/8", "fd00::/8"},
 	}
-	counted := admission.ClientIP{ // a cloud load balancer with changing addresses, then nginx
+	counted := caller.ClientIP{ // a cloud load balancer with changing addresses, then nginx
 		Hops: 2,
 	}
-	standard := admission.ClientIP{ // proxies that write RFC 7239
+	standard := caller.ClientIP{ // proxies that write RFC 7239
 		Trusted: []string{"10.0.0.0/8"},
 		Header:  "Forwarded",
 	}
-	single := admission.ClientIP{ // a proxy that overwrites one header on every request
+	single := caller.ClientIP{ // a proxy that overwrites one header on every request
 		Trusted: []string{"10.0.0.0/8"},
 		Header:  "X-Real-IP",
 	}
-	socket := admission.ClientIP{ // a proxy on the same machine, over a Unix socket
+	socket := caller.ClientIP{ // a proxy on the same machine, over a Unix socket
 		Trusted: []string{"unix"},
 	}
 	// proxies: end
-	return map[string]admission.ClientIP{
+	return map[string]caller.ClientIP{
 		"direct": direct, "listed": listed, "counted": counted, "standard": standard, "single": single, "socket": socket,
 	}
 }
@@ -44,8 +45,8 @@ func behindProxies() map[string]admission.ClientIP {
 func byGateway() *admission.Gate {
 	// gateway: begin
 	gate := admission.MustNew(admission.Options{
-		Identify:  admission.Header("X-User-ID"),                       // the gateway sets it, and removes what clients send
-		ClientIP:  admission.ClientIP{Trusted: []string{"10.0.0.0/8"}}, // for callers without one
+		Identify:  caller.Header("X-User-ID"),                       // the gateway sets it, and removes what clients send
+		ClientIP:  caller.ClientIP{Trusted: []string{"10.0.0.0/8"}}, // for callers without one
 		Rate:      ratelimit.PerKey(50, 100),
 		Anonymous: ratelimit.PerKey(5, 20),
 	})

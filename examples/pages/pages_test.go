@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/admissiontest"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -31,7 +32,7 @@ func TestClientsAreFoundBehindProxies(t *testing.T) {
 		"socket":   {"@", "X-Forwarded-For", "203.0.113.9", "203.0.113.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			addresses, err := admission.NewAddresses(behindProxies()[name])
+			addresses, err := caller.NewAddresses(behindProxies()[name])
 			if err != nil {
 				t.Fatal(err)
 			}

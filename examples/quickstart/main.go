@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/dashboard"
 	"github.com/headgate-go/headgate/examples/internal/demo"
 	"github.com/headgate-go/headgate/metrics"
@@ -22,9 +23,9 @@ import (
 )
 
 // lookup stands for your key table.
-func lookup(_ context.Context, key string) (admission.Caller, bool) {
+func lookup(_ context.Context, key string) (caller.Caller, bool) {
 	tenant, known := map[string]string{"acme-key": "acme", "globex-key": "globex"}[key]
-	return admission.Caller{Key: tenant, Alias: tenant, Plan: "demo", Verified: known}, known
+	return caller.Caller{Key: tenant, Alias: tenant, Plan: "demo", Verified: known}, known
 }
 
 func main() {
@@ -35,7 +36,7 @@ func main() {
 
 	// quickstart: begin
 	gate := admission.MustNew(admission.Options{
-		Identify: admission.APIKey("X-API-Key", lookup),               // who is asking; unknown keys count against their address
+		Identify: caller.APIKey("X-API-Key", lookup),                  // who is asking; unknown keys count against their address
 		Rate:     ratelimit.PerKey(50, 100),                           // each: 50 req/s, bursts of 100
 		Limit:    shed.Throughput{Max: 512},                           // slots in all, learned from the work
 		MaxWait:  250 * time.Millisecond,                              // longest stay in the fair queue

@@ -17,6 +17,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/admissiontest"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -178,7 +179,7 @@ func TestConnectClientsUnderstandARefusalAndSendTheirDeadline(t *testing.T) {
 func TestClientsAreFoundBehindTheProxiesOfOthers(t *testing.T) {
 	cloudflare := BehindCloudflare([]string{"173.245.48.0/20"})
 	for name, c := range map[string]struct {
-		config                    admission.ClientIP
+		config                    caller.ClientIP
 		peer, header, value, want string
 	}{
 		"nginx":                       {BehindNginx(), "127.0.0.1:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9", "203.0.113.9"},
@@ -188,7 +189,7 @@ func TestClientsAreFoundBehindTheProxiesOfOthers(t *testing.T) {
 		"a load balancer":             {BehindALB(), "10.0.3.4:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9", "203.0.113.9"},
 		"CloudFront, a load balancer": {BehindALBAndCloudFront(), "10.0.3.4:1", "X-Forwarded-For", "1.1.1.1, 203.0.113.9, 130.176.0.1", "203.0.113.9"},
 	} {
-		addresses, err := admission.NewAddresses(c.config)
+		addresses, err := caller.NewAddresses(c.config)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

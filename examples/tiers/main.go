@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/examples/internal/demo"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -23,14 +24,14 @@ import (
 )
 
 // customers stands for your key table.
-var customers = map[string]admission.Caller{
+var customers = map[string]caller.Caller{
 	"free-key":     {Key: "fred", Plan: "free"},
 	"trial-key":    {Key: "trudy", Plan: "trial"},
 	"pro-key":      {Key: "acme", Plan: "pro"},
 	"internal-key": {Key: "nightly", Plan: "internal"},
 }
 
-func lookup(_ context.Context, key string) (admission.Caller, bool) {
+func lookup(_ context.Context, key string) (caller.Caller, bool) {
 	c, known := customers[key]
 	return c, known
 }
@@ -44,7 +45,7 @@ type settings struct {
 // options is the whole price list.
 func options(s settings) admission.Options {
 	return admission.Options{
-		Identify: admission.APIKey("X-API-Key", lookup),
+		Identify: caller.APIKey("X-API-Key", lookup),
 		Address:  ratelimit.PerKey(20, 40, ratelimit.Name("address")), // before the look-up: made-up keys buy none
 		Rate: ratelimit.All(
 			ratelimit.Tiers(

@@ -21,9 +21,14 @@ var rooms = map[string][]string{
 	"queue":            {"shed", "priority"},
 	"ratelimit":        {"golang.org/x/time/rate"},
 	"ratelimit/window": {"ratelimit", "golang.org/x/time/rate", "github.com/go-chi/httprate", "github.com/klauspost/cpuid/v2", "github.com/zeebo/xxh3"},
-	"admission":        {"queue", "shed", "priority", "ratelimit", "internal/testhook", "golang.org/x/time/rate"},
-	"admission/admissiontest": {"admission", "queue", "shed", "priority", "ratelimit", "internal/testhook",
-		"golang.org/x/time/rate"},
+	"admission": {"admission/caller", "admission/internal/answer", "admission/internal/top", "admission/internal/writer",
+		"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+	"admission/caller":          {"priority"},
+	"admission/internal/answer": {"shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+	"admission/internal/top":    {"admission/caller", "priority"},
+	"admission/internal/writer": {},
+	"admission/admissiontest": {"admission", "admission/caller", "admission/internal/answer", "admission/internal/top",
+		"admission/internal/writer", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
 	"outbound": {"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/examples/size/traffic"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -83,7 +84,7 @@ func lived(t *testing.T, o Options, records []traffic.Record) (reasons [shed.Rea
 	for _, r := range records {
 		wg.Go(func() {
 			time.Sleep(r.Arrived)
-			ticket := admission.Ticket{Caller: admission.Caller{Key: key(r.Caller).ID, Space: "log", Verified: true}}
+			ticket := admission.Ticket{Caller: caller.Caller{Key: key(r.Caller).ID, Space: "log", Verified: true}}
 			if o.Level != nil {
 				ticket.Level = o.Level(r.Route)
 			}

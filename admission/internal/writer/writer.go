@@ -1,0 +1,109 @@
+// Package writer shows a handler the ResponseWriter it would have had without the
+// gate, and watches what goes through it.
+package writer
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// Response watches what a handler answers. It is embedded by value in a larger
+// object, so that the writer and its owner are one allocation. It is for the
+// handler's goroutine alone.
+type Response struct {
+	http.ResponseWriter // the inner one
+	Owner               Owner
+	Status              int  // 0: nothing sent yet
+	Hijacked            bool // the connection was taken over
+}
+
+// Owner is told of the two moments that matter to the object around a Response.
+type Owner interface {
+	// Heading is called before the header goes out, with what it holds so far.
+	// More than one call is possible.
+	Heading(http.Header)
+	// Streaming is called before a flush and after the connection was taken over.
+	Streaming()
+}
+
+// plain is the writer the handler sees: the response looked at as a ResponseWriter.
+// The types in views.go add one optional interface each, so that the handler sees
+// those that the inner writer has, and no other. All are one pointer wide, so
+// looking costs no allocation.
+//
+// http.CloseNotifier is left out: deprecated since Go 1.11 for the request's
+// context.
+type plain struct{ r *Response }
+
+func (w plain) Header() http.Header { return w.r.ResponseWriter.Header() }
+
+func (w plain) Write(b []byte) (int, error) {
+	w.r.sent(http.StatusOK)
+	return w.r.ResponseWriter.Write(b)
+}
+
+func (w plain) WriteString(s string) (int, error) {
+	w.r.sent(http.StatusOK)
+	return io.WriteString(w.r.ResponseWriter, s)
+}
+
+func (w plain) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols { // other 1xx are not the answer
+		w.r.sent(status)
+	}
+	w.r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *Response) sent(status int) {
+	if r.Status == 0 {
+		r.Status = status
+		r.Owner.Heading(r.ResponseWriter.Header())
+	}
+}
+
+func (w plain) flush() {
+	w.r.sent(http.StatusOK)
+	w.r.Owner.Streaming()
+	w.r.ResponseWriter.(http.Flusher).Flush()
+}
+
+// flushError is what http.ResponseController asks for first.
+func (w plain) flushError() error {
+	if f, ok := w.r.ResponseWriter.(interface{ FlushError() error }); ok {
+		w.r.sent(http.StatusOK)
+		w.r.Owner.Streaming()
+		return f.FlushError()
+	}
+	w.flush()
+	return nil
+}
+
+func (w plain) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := w.r.ResponseWriter.(http.Hijacker).Hijack()
+	w.tookOver(err)
+	return conn, buf, err
+}
+
+func (w plain) tookOver(err error) {
+	if err == nil {
+		w.r.Hijacked = true
+		w.r.Owner.Streaming()
+	}
+}
+
+// readFrom answers only once there is something to read: net/http holds the header
+// back until then, and a handler whose source fails first may still say so.
+func (w plain) readFrom(src io.Reader) (int64, error) {
+	w.r.Owner.Heading(w.r.ResponseWriter.Header())
+	n, err := w.r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	if n > 0 {
+		w.r.sent(http.StatusOK)
+	}
+	return n, err
+}
+
+func (w plain) push(target string, opts *http.PushOptions) error {
+	return w.r.ResponseWriter.(http.Pusher).Push(target, opts)
+}

@@ -1,0 +1,190 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
+
+// Update replaces the gate's options while it works. Balances of limits of the
+// same kind, work in flight, waiters and what the laws have learned are kept, and
+// the new numbers count from now: who waits above a lowered bound stays, work
+// above a lowered limit drains. On an error, which names the field, nothing
+// changes. It does not block on requests and is safe for concurrent use.
+//
+// Name must be the same. A nil Observer keeps the one there is. A pool cannot go
+// while a route uses it or work is in it. What At was told about a route stays. On
+// a nil gate it is an error.
+func (g *Gate) Update(opts Options) error {
+	if g == nil {
+		return errors.New("admission: Update of a nil gate")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	prev := g.config.Load()
+	c, err := g.successor(opts, prev)
+	if err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	if err := c.adoptPools(prev); err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	g.config.Store(c)
+	if opts.Observer != nil && !sameObserver(c.Observer, prev.Observer) {
+		c.Observer.Attach(c.Name, g.Stats)
+	}
+	if g.draining.Load() {
+		g.beginDrain() // pools that are new
+	}
+	return nil
+}
+
+// successor builds the next config and checks it against what is in use.
+func (g *Gate) successor(opts Options, prev *config) (*config, error) {
+	if opts.Observer == nil {
+		opts.Observer = prev.Observer
+	}
+	c, err := build(opts, prev)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name != prev.Name {
+		return nil, fmt.Errorf("Options.Name = %q: cannot change from %q", c.Name, prev.Name)
+	}
+	for _, rt := range g.routes {
+		if c.find(rt.pool) == nil {
+			return nil, fmt.Errorf("Options.Pools: %q is gone, but a route uses it", rt.pool)
+		}
+	}
+	for name, p := range prev.pools {
+		if c.pools[name] == nil && p.busy() {
+			return nil, fmt.Errorf("Options.Pools: %q is gone, but work is in it", name)
+		}
+	}
+	return c, nil
+}
+
+// busy reports whether work holds a slot of p or waits for one.
+func (p *pool) busy() bool {
+	s := p.slots.Stats()
+	for _, n := range s.Waiting {
+		s.InFlight += n
+	}
+	return s.InFlight > 0
+}
+
+// sameObserver is a == b where values of their type can be compared, else false.
+func sameObserver(a, b Observer) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// adoptPools puts the pools of prev in the place of those just built to check the
+// numbers, with those numbers.
+func (c *config) adoptPools(prev *config) error {
+	if err := prev.pool.slots.Update(c.main().config()); err != nil {
+		return fmt.Errorf("Options: %w", err)
+	}
+	c.pool = prev.pool
+	for name := range c.pools {
+		old := prev.pools[name]
+		if old == nil {
+			continue
+		}
+		if err := old.slots.Update(c.Pools[name].config()); err != nil {
+			return fmt.Errorf("Options.Pools[%q]: %w", name, err)
+		}
+		c.pools[name] = old
+	}
+	return nil
+}
+
+// own gives the limits balances of their own, or those of prev.
+func (c *config) own(prev *config) {
+	if prev == nil {
+		prev = &config{}
+	}
+	c.Rate = ratelimit.Own(c.Rate, prev.Rate)
+	c.Anonymous = ratelimit.Own(c.Anonymous, prev.Anonymous)
+	c.Address = ratelimit.Own(c.Address, prev.Address)
+	c.Quota = ratelimit.Own(c.Quota, prev.Quota)
+	c.plans, c.strangers = ratelimit.PlannerOf(c.Rate), ratelimit.PlannerOf(c.Anonymous)
+}
+
+// DrainError is what [Gate.Drain] returns when its context ended first.
+type DrainError struct {
+	Running int   // work that still holds a slot
+	Streams int   // streams still open
+	Err     error // the context's error
+}
+
+// Error says how much is left.
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("admission: drain: %d running and %d streams left: %v", e.Running, e.Streams, e.Err)
+}
+
+// Unwrap returns the context's error.
+func (e *DrainError) Unwrap() error { return e.Err }
+
+// Drain shuts the gate: what waits is answered with 503 at once, newcomers get 503
+// and Connection: close, running work goes on. It blocks until the last of it has
+// ended, or ctx has: then it returns a *[DrainError] that says what is left. Call
+// it before http.Server.Shutdown. Exempt routes are served throughout. A gate does
+// not open again. Several calls may wait at once.
+func (g *Gate) Drain(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	g.beginDrain()
+	for {
+		running, streams := g.left()
+		if running+streams == 0 {
+			g.notifyIdle() // for others that wait here
+			return nil
+		}
+		select {
+		case <-g.idle:
+		case <-ctx.Done():
+			return &DrainError{Running: running, Streams: streams, Err: ctx.Err()}
+		}
+	}
+}
+
+func (g *Gate) beginDrain() {
+	g.draining.Store(true)
+	c := g.config.Load()
+	c.pool.slots.Drain()
+	for _, p := range c.pools {
+		p.slots.Drain()
+	}
+}
+
+func (g *Gate) left() (running, streams int) {
+	c := g.config.Load()
+	running = c.pool.slots.Stats().InFlight
+	for _, p := range c.pools {
+		running += p.slots.Stats().InFlight
+	}
+	return running, int(g.streams.Load())
+}
+
+// notifyIdle tells a waiting Drain to look again. A release lowers the counts
+// before it reads draining, and Drain sets draining before it reads the counts, so
+// one of the two sees the other.
+func (g *Gate) notifyIdle() {
+	select {
+	case g.idle <- struct{}{}:
+	default:
+	}
+}
+
+// Close drains without waiting: what waits is answered, newcomers are refused,
+// running work goes on. It may be called more than once.
+func (g *Gate) Close() error {
+	if g != nil {
+		g.beginDrain()
+	}
+	return nil
+}
