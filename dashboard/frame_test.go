@@ -9,7 +9,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/dashboard"
-	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -108,9 +108,9 @@ func (fleet) StoreStats() ratelimit.StoreStats {
 
 type manyOperations struct{}
 
-func (manyOperations) Stats() (s outbound.Stats) {
+func (manyOperations) Stats() (s pacer.Stats) {
 	for range 40 {
-		s.Operations = append(s.Operations, outbound.OperationStats{Multiplier: 1, Attempts: 9, Rate: 1})
+		s.Operations = append(s.Operations, pacer.OperationStats{Multiplier: 1, Attempts: 9, Rate: 1})
 	}
 	s.Operations[30].Key.ID, s.Operations[30].PauseLeft = "paused", time.Second
 	s.Operations[30].Rate = ratelimit.Unlimited.Policy(ratelimit.Key{}).Rate

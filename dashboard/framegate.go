@@ -4,7 +4,8 @@ import (
 	"strings"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -85,7 +86,7 @@ type operationFrame struct {
 // operationsShown bounds a transport's part of a frame.
 const operationsShown = 12
 
-func newCallFrame(name string, s outbound.Stats) callFrame {
+func newCallFrame(name string, s pacer.Stats) callFrame {
 	f := callFrame{Name: text(name), Operations: []operationFrame{}}
 	for _, o := range s.Operations {
 		f.Operations = append(f.Operations, newOperationFrame(o))
@@ -97,13 +98,13 @@ func newCallFrame(name string, s outbound.Stats) callFrame {
 	return f
 }
 
-func newOperationFrame(o outbound.OperationStats) operationFrame {
+func newOperationFrame(o pacer.OperationStats) operationFrame {
 	f := operationFrame{
 		Service: text(o.Key.Space), Operation: text(o.Key.ID), Rate: perSecond(o.Rate),
 		Multiplier: o.Multiplier, Pause: max(o.PauseLeft.Seconds(), 0), Waiting: o.Waiting, InFlight: o.InFlight,
 		Budget: o.RetryLeft, Attempts: o.Attempts, Retries: o.Retries,
-		Throttled: o.Ended[outbound.Throttled] + o.Ended[outbound.Overloaded] + o.Ended[outbound.QuotaExhausted],
-		Failed:    o.Ended[outbound.Transient],
+		Throttled: o.Ended[verdict.Throttled] + o.Ended[verdict.Overloaded] + o.Ended[verdict.QuotaExhausted],
+		Failed:    o.Ended[verdict.Transient],
 	}
 	for _, n := range o.Refused {
 		f.NotSent += n

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -21,8 +21,8 @@ type Gated interface{ Stats() admission.Stats }
 // one page.
 func Gate(g Gated) Part { return func(b *board) { b.gates = append(b.gates, g) } }
 
-// Calling is an *[outbound.Transport] or an *[outbound.Pacer].
-type Calling interface{ Stats() outbound.Stats }
+// Calling is an *[outbound.Transport] or an *[pacer.Pacer].
+type Calling interface{ Stats() pacer.Stats }
 
 type namedTransport struct {
 	name string

@@ -14,6 +14,8 @@ import (
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/metrics/measure"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -146,21 +148,21 @@ func TestShadowRefusalsAreShown(t *testing.T) {
 func TestTransportsAreCountedByName(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
-	stats := outbound.Stats{
-		Operations: []outbound.OperationStats{
+	stats := pacer.Stats{
+		Operations: []pacer.OperationStats{
 			{Multiplier: 1, InFlight: 2, RetryLeft: 7},
 			{Multiplier: 0.5, InFlight: 1, Waiting: 4, RetryLeft: 3, PauseLeft: time.Second},
 		},
-		Services: []outbound.ServiceStats{{PauseLeft: 2 * time.Second}},
+		Services: []pacer.ServiceStats{{PauseLeft: 2 * time.Second}},
 	}
 	o := m.Outbound()
-	o.Attach("billing", func() outbound.Stats { return stats })
-	o.Attach("mail", func() outbound.Stats { return outbound.Stats{} })
+	o.Attach("billing", func() pacer.Stats { return stats })
+	o.Attach("mail", func() pacer.Stats { return pacer.Stats{} })
 	for _, e := range []outbound.Event{
-		{Type: outbound.Answered, Kind: outbound.Throttled, Took: time.Second},
-		{Type: outbound.Refused, Why: outbound.Paused},
-		{Type: outbound.Slowed}, {Type: outbound.Retried},
-		{Type: outbound.Stopped, Stop: outbound.BudgetSpent},
+		{Type: outbound.EventAnswered, Kind: verdict.Throttled, Took: time.Second},
+		{Type: outbound.EventRefused, Reason: pacer.Paused},
+		{Type: outbound.EventSlowed}, {Type: outbound.EventRetried},
+		{Type: outbound.EventStopped, Stop: outbound.StopBudgetSpent},
 	} {
 		e.Transport = "billing"
 		o.Observe(e)
@@ -237,7 +239,7 @@ func TestMetricsAllocateNothing(t *testing.T) {
 	admitted := admission.Event{Gate: "g", Reason: shed.Admitted, Served: time.Millisecond, Waited: time.Millisecond}
 	refused := admission.Event{Gate: "g", Reason: shed.QueueFull, RetryAfter: time.Second}
 	o := m.Outbound()
-	answered := outbound.Event{Transport: "t", Type: outbound.Answered, Took: time.Millisecond}
+	answered := outbound.Event{Transport: "t", Type: outbound.EventAnswered, Took: time.Millisecond}
 	observe := func() { m.Observe(admitted); m.Observe(refused); o.Observe(answered) }
 	observe()
 	if n := testing.AllocsPerRun(1000, observe); n != 0 {

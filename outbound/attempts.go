@@ -8,7 +8,7 @@ import (
 // Attempts is a job's budget of calls. It counts attempts, not successes: every
 // retry, redirect and resend made under its context pays, so that a run in which
 // every call fails still ends at its budget. Calls that never left are not counted.
-// Once it is spent, every further call is a [*Refusal] with AttemptsSpent. It is
+// Once it is spent, every further call is a [*pacer.Refusal] with AttemptsSpent. It is
 // safe for concurrent use and shared by all copies of the context.
 type Attempts struct {
 	limit int64
@@ -39,7 +39,7 @@ func (a *Attempts) Take() bool {
 }
 
 // Used returns how many attempts were made. It may exceed the budget by what
-// net/http sent again by itself, which nobody can refuse beforehand.
+// net/http sent again by itself, which cannot be refused beforehand.
 func (a *Attempts) Used() int { return int(a.used.Load()) }
 
 // Left returns how many attempts are left, never below zero.

@@ -3,6 +3,9 @@ package outbound
 import (
 	"errors"
 	"net/http"
+
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // Breaker hooks a circuit breaker in, whichever library it is of. Execute is what
@@ -19,7 +22,7 @@ import (
 //	outbound.Breaker{Execute: failsafe.With(cb).Get}
 //
 // A throttle never counts as a failure: the server is well, and says so. When the
-// breaker refuses, the caller gets a [*Refusal] with BreakerOpen around the
+// breaker refuses, the caller gets a [*pacer.Refusal] with BreakerOpen around the
 // breaker's own error. The zero Breaker is none.
 type Breaker struct {
 	Execute func(call func() (*http.Response, error)) (*http.Response, error)
@@ -27,7 +30,7 @@ type Breaker struct {
 	// HalfOpen, if set, tells whether the breaker is half-open. Throttles and
 	// overloads are then left out of the count in the other states, by an error
 	// for which IsExcluded is true, so that they do not hide a row of failures. In
-	// the half-open state they count as answered, or a breaker that hears nothing
+	// the half-open state they count as answered, or a breaker that gets nothing
 	// else would never close. If nil, they count as answered in every state. Set it
 	// only for a breaker that is given IsExcluded.
 	HalfOpen func() bool
@@ -48,10 +51,10 @@ func IsExcluded(err error) bool {
 	if err == nil {
 		return false
 	}
-	switch v := verdictOf(err); v.Kind {
-	case Canceled, LocalRefusal, Throttled, QuotaExhausted:
+	switch Classify(nil, err).Kind {
+	case verdict.Canceled, verdict.LocalRefusal, verdict.Throttled, verdict.QuotaExhausted:
 		return true
-	case Overloaded:
+	case verdict.Overloaded:
 		return !countsAsFailure(err)
 	}
 	return false
@@ -62,13 +65,13 @@ func IsExcluded(err error) bool {
 // it judges resp by the built-in table.
 func IsFailure(resp *http.Response, err error) bool {
 	if err != nil {
-		return verdictOf(err).Kind == Transient || countsAsFailure(err)
+		return Classify(nil, err).Kind == verdict.Transient || countsAsFailure(err)
 	}
-	return resp != nil && Classify(resp, nil).Kind == Transient
+	return resp != nil && Classify(resp, nil).Kind == verdict.Transient
 }
 
 // failure marks an overload that counts.
-type failure struct{ err *Error }
+type failure struct{ err *verdict.Error }
 
 func (f failure) Error() string { return f.err.Error() }
 func (f failure) Unwrap() error { return f.err }
@@ -78,63 +81,55 @@ func countsAsFailure(err error) bool {
 	return errors.As(err, &f)
 }
 
-// broken is the RoundTripper around a Breaker.
-type broken struct {
-	breaker func(*http.Request) Breaker
-	judge   judge
-	next    http.RoundTripper
-}
-
-// Break returns a RoundTripper that runs each attempt under the Breaker that choose
-// returns for its request. Nil next means http.DefaultTransport. Classifiers are
-// asked before the built-in table.
-func Break(next http.RoundTripper, choose func(*http.Request) Breaker, classify ...Classifier) http.RoundTripper {
-	return &broken{breaker: choose, judge: classify, next: orDefault(next)}
-}
-
-// RoundTrip runs the attempt under the breaker.
-func (t *broken) RoundTrip(req *http.Request) (*http.Response, error) {
+// guarded makes a charged attempt, under the breaker if there is one.
+func (t *attempter) guarded(req *http.Request, o *pacer.Operation) (*http.Response, error) {
+	if t.breaker == nil {
+		return t.charged(req, o)
+	}
 	b := t.breaker(req)
 	if b.Execute == nil {
-		return t.next.RoundTrip(req)
+		return t.charged(req, o)
 	}
-	r := &run{t: t, b: b, req: req}
+	r := &guardedRun{t: t, b: b, req: req, op: o}
 	_, refusal := b.Execute(r.attempt)
 	if !r.ran {
 		closeBody(req)
-		return nil, &Refusal{Why: BreakerOpen, Err: refusal}
+		err := o.Refuse(pacer.BreakerOpen, refusal)
+		t.watch.refused(o.Key(), err)
+		return nil, err
 	}
 	return r.resp, r.err
 }
 
-// run is one attempt under a breaker. What came of it is kept here, because what the
-// breaker is told is not what the caller gets.
-type run struct {
-	t    *broken
+// guardedRun is one attempt under a breaker. What came of it is kept here, because
+// what the breaker is told is not what the caller gets.
+type guardedRun struct {
+	t    *attempter
 	b    Breaker
 	req  *http.Request
+	op   *pacer.Operation
 	ran  bool
 	resp *http.Response
 	err  error
 }
 
-func (r *run) attempt() (*http.Response, error) {
+func (r *guardedRun) attempt() (*http.Response, error) {
 	r.ran = true
-	r.resp, r.err = r.t.next.RoundTrip(r.req)
+	r.resp, r.err = r.t.charged(r.req, r.op)
 	return r.resp, r.b.report(r.t.judge.verdict(r.resp, r.err), r.resp, r.err)
 }
 
 // report is what the breaker is told of an attempt's end: nil when the server
-// answered, an [*Error] otherwise.
-func (b Breaker) report(v Verdict, resp *http.Response, err error) error {
+// answered, a [*verdict.Error] otherwise.
+func (b Breaker) report(v verdict.Verdict, resp *http.Response, err error) error {
 	switch v.Kind {
-	case OK, Conflict, Permanent:
+	case verdict.OK, verdict.Conflict, verdict.Permanent:
 		return nil
-	case Throttled, QuotaExhausted:
+	case verdict.Throttled, verdict.QuotaExhausted:
 		if b.answers() {
 			return nil
 		}
-	case Overloaded:
+	case verdict.Overloaded:
 		if b.CountOverload {
 			return failure{newError(v, resp, err)}
 		}

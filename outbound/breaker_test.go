@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 )
 
 // counting stands in for a breaker: it counts what it is told, the way a library
@@ -24,6 +25,14 @@ func (c *counting) execute(call func() (*http.Response, error)) (*http.Response,
 		c.failure++
 	}
 	return resp, err
+}
+
+// guarded is a transport with a breaker and without retries.
+func guarded(base http.RoundTripper, b outbound.Breaker) http.RoundTripper {
+	return outbound.MustNew(outbound.Options{
+		Base: base, Retry: outbound.RetryOptions{Attempts: 1},
+		Breaker: func(*http.Request) outbound.Breaker { return b },
+	})
 }
 
 func TestWhatABreakerIsTold(t *testing.T) {
@@ -52,12 +61,12 @@ func TestWhatABreakerIsTold(t *testing.T) {
 		"overload, half-open":      {status(503), outbound.Breaker{HalfOpen: halfOpen}, success},
 		"overload that counts":     {status(503), outbound.Breaker{CountOverload: true}, failure},
 		"the caller gave up":       {fails(context.Canceled), outbound.Breaker{}, excluded},
-		"not sent by a local rule": {fails(&outbound.Refusal{Why: outbound.Paused}), outbound.Breaker{}, excluded},
+		"not sent by a local rule": {fails(&pacer.Refusal{Reason: pacer.Paused}), outbound.Breaker{}, excluded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := &counting{}
 			c.b.Execute = told.execute
-			rt := outbound.Break(c.base, func(*http.Request) outbound.Breaker { return c.b })
+			rt := guarded(c.base, c.b)
 			req, _ := http.NewRequest(http.MethodGet, "http://service.test/", nil)
 			resp, err := rt.RoundTrip(req)
 			wantResp, wantErr := c.base(req)
@@ -84,6 +93,6 @@ func TestIsFailureFitsFailsafe(t *testing.T) {
 }
 
 func TestNoBreakerIsNone(t *testing.T) {
-	rt := outbound.Break(tripper(idle), func(*http.Request) outbound.Breaker { return outbound.Breaker{} })
+	rt := guarded(tripper(idle), outbound.Breaker{})
 	call(t, rt, newRequest(t, "http://service.test/"))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -102,13 +103,13 @@ func TestWhatIsRelayed(t *testing.T) {
 			t.Errorf("%v was relayed as %v", resp, h)
 		}
 	}
-	for _, err := range []error{context.Canceled, &outbound.Refusal{Why: outbound.BreakerOpen}} {
+	for _, err := range []error{context.Canceled, &pacer.Refusal{Reason: pacer.BreakerOpen}} {
 		if h := (http.Header{}); outbound.Relay(h, nil, err) || len(h) != 0 {
 			t.Errorf("%v was relayed as %v", err, h)
 		}
 	}
 	h := http.Header{}
-	paused := fmt.Errorf("push: %w", &outbound.Refusal{Why: outbound.Paused, Wait: 2100 * time.Millisecond})
+	paused := fmt.Errorf("push: %w", &pacer.Refusal{Reason: pacer.Paused, Wait: 2100 * time.Millisecond})
 	if !outbound.Relay(h, nil, paused) || h.Get("Retry-After") != "3" || h.Get("Headgate-Retried") == "" {
 		t.Errorf("a pause was relayed as %v", h)
 	}

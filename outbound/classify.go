@@ -1,74 +1,87 @@
 package outbound
 
 import (
+	"errors"
 	"net/http"
 	"time"
+
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
-// Classifier judges the end of one attempt. Exactly one of resp and err is set,
-// except for SDK calls, where resp is nil and err carries what is known. It returns
-// false when it cannot tell, and the next one is asked. It must not block, must not
-// consume or close resp.Body (see [Peek] for a look at it), and is called from many
-// goroutines.
-type Classifier func(resp *http.Response, err error) (Verdict, bool)
+// Classifier judges the end of one attempt. Exactly one of resp and err is set. It
+// returns false when it cannot tell, and the next one is asked. It must not block,
+// must not consume or close resp.Body (see [Peek] for a look at it), and is called
+// from many goroutines.
+type Classifier func(resp *http.Response, err error) (verdict.Verdict, bool)
 
-// Classify judges the end of one attempt with the built-in table: the answers of
-// Headgate gates, AWS, Google Cloud, gRPC, Azure, Stripe, GitHub, Cloudflare,
-// Discord and the LLM APIs as far as status and header tell, then the meaning of
-// the status in HTTP. Errors are recognised by small interfaces that SDKs
-// implement, and never by their text. It reads no body.
-//
-// A throttle is recognised only where the server said so: a bare 503 is
-// [Overloaded], a bare 403 is [Permanent], a refused connection is [Transient].
-func Classify(resp *http.Response, err error) Verdict {
-	if err != nil {
-		return classifyError(err)
+// Classify judges the end of one attempt with the built-in table; see
+// [verdict.OfAnswer] and [verdict.OfError]. It reads no body: [Bodies] does.
+func Classify(resp *http.Response, err error) verdict.Verdict {
+	switch {
+	case err != nil:
+		return ofError(err)
+	case resp == nil:
+		return verdict.Verdict{Kind: verdict.Transient}
+	case resp.StatusCode < http.StatusBadRequest:
+		return verdict.Verdict{}
 	}
-	if resp == nil {
-		return Verdict{Kind: Transient}
-	}
-	if resp.StatusCode < 400 {
-		return Verdict{}
-	}
-	return classifyResponse(resp)
+	return verdict.OfAnswer(time.Now(), resp.StatusCode, resp.Header)
 }
 
-// First returns a Classifier that asks each of list in turn. Nil entries are
-// skipped.
-func First(list ...Classifier) Classifier {
-	return func(resp *http.Response, err error) (Verdict, bool) {
-		for _, c := range list {
-			if c == nil {
-				continue
-			}
-			if v, ok := c(resp, err); ok {
-				return v, true
-			}
-		}
-		return Verdict{}, false
+// ofError adds what only net/http knows: a server that speaks another protocol, and a
+// redirect to nowhere, stay so.
+func ofError(err error) verdict.Verdict {
+	v := verdict.OfError(err)
+	var carried *verdict.Error
+	if v.Kind == verdict.Transient && !errors.As(err, &carried) &&
+		(errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, http.ErrNoLocation)) {
+		v.Kind = verdict.Permanent
 	}
+	return v
 }
 
-// judge is one Classifier list with the built-in table behind it.
+// judge is a list of classifiers with the built-in table behind it.
 type judge []Classifier
 
-func (j judge) verdict(resp *http.Response, err error) Verdict {
+func (j judge) verdict(resp *http.Response, err error) verdict.Verdict {
 	for _, c := range j {
 		if v, ok := c(resp, err); ok {
-			return completed(resp, v)
+			if resp != nil {
+				v = verdict.Complete(time.Now(), resp.Header, v)
+			}
+			return v
 		}
 	}
 	return Classify(resp, err)
 }
 
-// completed adds to a verdict what the header says beside it.
-func completed(resp *http.Response, v Verdict) Verdict {
-	if resp == nil {
-		return v
+// LocalErrors returns a Classifier for errors of this side that the table cannot
+// know, such as those of a breaker or a limiter inside the Base: they are
+// [verdict.LocalRefusal]s, whatever their text says.
+func LocalErrors(targets ...error) Classifier {
+	return func(_ *http.Response, err error) (verdict.Verdict, bool) {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return verdict.Verdict{Kind: verdict.LocalRefusal, Final: true}, true
+			}
+		}
+		return verdict.Verdict{}, false
 	}
-	if slowDown(v.Kind) && !v.Hinted {
-		v.Hint, v.Hinted = Hint(resp.Header, time.Now())
-	}
-	v.Final = v.Final || relayed(resp.Header) || pushedBack(resp.Header)
-	return v
 }
+
+// Bodies is a [Classifier] for the part of the table that only a look into the body
+// can tell; see [verdict.OfBody]. Give it as a Classify entry for services that need
+// it. What it does not recognise is left to the header and the status.
+func Bodies(resp *http.Response, err error) (verdict.Verdict, bool) { return bodies(resp, err) }
+
+var bodies = Peek(http.StatusBadRequest, func(resp *http.Response, body []byte) (verdict.Verdict, bool) {
+	return verdict.OfBody(time.Now(), resp.StatusCode, resp.Header, body)
+})
+
+// GraphQL is a [Classifier] for throttles that come with status 200; see
+// [verdict.OfGraphQL]. It looks into every answer.
+func GraphQL(resp *http.Response, err error) (verdict.Verdict, bool) { return graphQL(resp, err) }
+
+var graphQL = Peek(http.StatusOK, func(_ *http.Response, body []byte) (verdict.Verdict, bool) {
+	return verdict.OfGraphQL(body)
+})

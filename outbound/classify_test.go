@@ -11,27 +11,29 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/shed"
 )
 
 func TestClassifyResponses(t *testing.T) {
 	const (
-		ok        = outbound.OK
-		throttled = outbound.Throttled
-		overload  = outbound.Overloaded
-		quota     = outbound.QuotaExhausted
-		conflict  = outbound.Conflict
-		transient = outbound.Transient
-		permanent = outbound.Permanent
+		ok        = verdict.OK
+		throttled = verdict.Throttled
+		overload  = verdict.Overloaded
+		quota     = verdict.QuotaExhausted
+		conflict  = verdict.Conflict
+		transient = verdict.Transient
+		permanent = verdict.Permanent
 	)
 	for _, c := range []struct {
 		name   string
 		status int
 		fields []string
 		body   string // looked into when not empty
-		want   outbound.Kind
+		want   verdict.Kind
 		hint   time.Duration // -1: any, and it must be there; 0: none
-		scope  outbound.Scope
+		wide   bool
 	}{
 		{name: "well", status: 200, want: ok},
 		{name: "redirect", status: 301, fields: []string{"Retry-After", "5"}, want: ok},
@@ -69,10 +71,10 @@ func TestClassifyResponses(t *testing.T) {
 		{name: "Stripe lock", status: 429, body: `{"error":{"code":"lock_timeout","type":"invalid_request_error"}}`, want: conflict},
 		{name: "Stripe rate", status: 429, body: `{"error":{"code":"rate_limit"}}`, want: throttled},
 
-		{name: "GitHub primary", status: 403, fields: []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "60"}, want: throttled, hint: time.Minute, scope: outbound.ScopeService},
+		{name: "GitHub primary", status: 403, fields: []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "60"}, want: throttled, hint: time.Minute, wide: true},
 		{name: "GitHub with hint", status: 403, fields: []string{"Retry-After", "30"}, want: throttled, hint: 30 * time.Second},
-		{name: "GitHub 429 without", status: 429, fields: []string{"X-GitHub-Request-Id", "A"}, want: throttled, hint: time.Minute, scope: outbound.ScopeService},
-		{name: "GitHub secondary", status: 403, body: `{"message":"You have exceeded a secondary rate limit."}`, want: throttled, hint: time.Minute, scope: outbound.ScopeService},
+		{name: "GitHub 429 without", status: 429, fields: []string{"X-GitHub-Request-Id", "A"}, want: throttled, hint: time.Minute, wide: true},
+		{name: "GitHub secondary", status: 403, body: `{"message":"You have exceeded a secondary rate limit."}`, want: throttled, hint: time.Minute, wide: true},
 		{name: "GitHub permission", status: 403, fields: []string{"X-RateLimit-Remaining", "4999"}, body: `{"message":"Must have admin rights"}`, want: permanent},
 
 		{name: "Cloudflare limit", status: 429, fields: []string{"CF-Ray", "a", "Retry-After", "30"}, want: throttled, hint: 30 * time.Second},
@@ -82,7 +84,7 @@ func TestClassifyResponses(t *testing.T) {
 		{name: "LLM quota", status: 429, body: `{"error":{"code":"insufficient_quota"}}`, want: quota},
 		{name: "LLM overloaded", status: 529, body: `{"type":"error","error":{"type":"overloaded_error"}}`, want: overload},
 
-		{name: "Discord global", status: 429, fields: []string{"X-RateLimit-Global", "true", "Retry-After", "2"}, want: throttled, hint: 2 * time.Second, scope: outbound.ScopeService},
+		{name: "Discord global", status: 429, fields: []string{"X-RateLimit-Global", "true", "Retry-After", "2"}, want: throttled, hint: 2 * time.Second, wide: true},
 		{name: "Discord body", status: 429, body: `{"message":"You are being rate limited.","retry_after":0.65,"global":false}`, want: throttled, hint: 650 * time.Millisecond},
 		{name: "body of nonsense", status: 503, body: strings.Repeat("{[", 40_000), want: overload},
 		{name: "error is a string", status: 429, body: `{"error":"slow down"}`, want: throttled},
@@ -95,8 +97,8 @@ func TestClassifyResponses(t *testing.T) {
 				look = append(look, outbound.Bodies)
 			}
 			v := verdictOf(resp, look...)
-			if v.Kind != c.want || v.Hinted != (c.hint != 0) || v.Hint != c.hint || v.Scope != c.scope {
-				t.Errorf("got %v, hint %v (%v), scope %v", v.Kind, v.Hint, v.Hinted, v.Scope)
+			if v.Kind != c.want || v.Hinted != (c.hint != 0) || v.Hint != c.hint || v.ServiceWide != c.wide {
+				t.Errorf("got %v, hint %v (%v), service-wide %v", v.Kind, v.Hint, v.Hinted, v.ServiceWide)
 			}
 			if left, _ := io.ReadAll(resp.Body); c.body != "" && string(left) != c.body {
 				t.Errorf("%d bytes left of a body of %d", len(left), len(c.body))
@@ -106,12 +108,12 @@ func TestClassifyResponses(t *testing.T) {
 }
 
 // verdictOf classifies by way of Check, which is what callers outside use.
-func verdictOf(resp *http.Response, look ...outbound.Classifier) outbound.Verdict {
-	var e *outbound.Error
+func verdictOf(resp *http.Response, look ...outbound.Classifier) verdict.Verdict {
+	var e *verdict.Error
 	if errors.As(outbound.Check(resp, nil, look...), &e) {
 		return e.Verdict
 	}
-	return outbound.Verdict{}
+	return verdict.Verdict{}
 }
 
 func TestAThrottleWithStatus200(t *testing.T) {
@@ -119,11 +121,11 @@ func TestAThrottleWithStatus200(t *testing.T) {
 		"extensions":{"cost":{"requestedQueryCost":602,"throttleStatus":{"currentlyAvailable":402,"restoreRate":50}}}}`
 	resp := answer(nil, 200)
 	resp.Body = io.NopCloser(strings.NewReader(body))
-	if v := verdictOf(resp, outbound.GraphQL); v.Kind != outbound.Throttled || v.Hint != 4*time.Second {
+	if v := verdictOf(resp, outbound.GraphQL); v.Kind != verdict.Throttled || v.Hint != 4*time.Second {
 		t.Errorf("got %+v", v)
 	}
 	resp.Body = io.NopCloser(strings.NewReader(`{"errors":[{"extensions":{"code":"MISSING"}}]}`))
-	if v := verdictOf(resp, outbound.GraphQL); v.Kind != outbound.OK {
+	if v := verdictOf(resp, outbound.GraphQL); v.Kind != verdict.OK {
 		t.Errorf("another error with 200: %+v", v)
 	}
 }
@@ -132,7 +134,7 @@ func TestAPeekedBodyKeepsItsError(t *testing.T) {
 	broken := errors.New("connection lost")
 	resp := answer(nil, 500)
 	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), iotest.ErrReader(broken)))
-	if v := verdictOf(resp, outbound.Bodies); v.Kind != outbound.Transient {
+	if v := verdictOf(resp, outbound.Bodies); v.Kind != verdict.Transient {
 		t.Errorf("got %+v", v)
 	}
 	if got, err := io.ReadAll(resp.Body); string(got) != "{" || !errors.Is(err, broken) {
@@ -152,14 +154,14 @@ func TestWhatAGateSays(t *testing.T) {
 			status = 500 // an error of the handler; the gate has no part in it
 		}
 		v := outbound.Classify(answer(nil, status, "Headgate-Reason", r.String(), "Retry-After", "4"), nil)
-		want := outbound.Overloaded
+		want := verdict.Overloaded
 		switch r {
 		case shed.RateLimited, shed.CallerCap:
-			want = outbound.Throttled
+			want = verdict.Throttled
 		case shed.NotAdmissible, shed.Unidentified:
-			want = outbound.Permanent
+			want = verdict.Permanent
 		case shed.ClientGone, shed.Draining, shed.Admitted, shed.Exempt:
-			want = outbound.Transient
+			want = verdict.Transient
 		}
 		if v.Kind != want || v.Reason != r && r.Refused() {
 			t.Errorf("%v: %+v, want %v", r, v, want)
@@ -170,7 +172,7 @@ func TestWhatAGateSays(t *testing.T) {
 	}
 	for _, text := range []string{"", "banana", strings.Repeat("queue-full", 1000), "QUEUE-FULL"} {
 		v := outbound.Classify(answer(nil, 503, "Headgate-Reason", text), nil)
-		if v.Kind != outbound.Overloaded || v.Reason.Refused() {
+		if v.Kind != verdict.Overloaded || v.Reason.Refused() {
 			t.Errorf("%.20q: %+v, want a bare 503", text, v)
 		}
 	}
@@ -184,19 +186,19 @@ func TestNamesAreClosed(t *testing.T) {
 		}
 		seen[fmt.Sprintf("%T %s", s, s)] = true
 	}
-	for k := range outbound.Kind(outbound.KindCount) {
+	for k := range verdict.Kind(verdict.KindCount) {
 		note(k)
 	}
-	for w := range outbound.Why(outbound.WhyCount) {
-		note(w)
+	for r := range pacer.Reason(pacer.ReasonCount) {
+		note(r)
 	}
 	for s := range outbound.Stop(outbound.StopCount) {
 		note(s)
 	}
-	for e := range outbound.EventType(outbound.EventTypeCount) {
+	for e := outbound.EventAnswered; e <= outbound.EventStopped; e++ {
 		note(e)
 	}
-	if outbound.Kind(99).String() != "unknown" || outbound.Why(99).String() != "unknown" ||
+	if verdict.Kind(99).String() != "unknown" || pacer.Reason(99).String() != "unknown" ||
 		outbound.Stop(99).String() != "unknown" || outbound.EventType(99).String() != "unknown" {
 		t.Error("a name for what does not exist")
 	}

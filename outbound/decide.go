@@ -2,8 +2,12 @@ package outbound
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // Stop says why a failed call is not tried again. The list is closed, for metrics
@@ -12,23 +16,23 @@ type Stop uint8
 
 // The reasons, in the order in which they are looked at.
 const (
-	Retrying     Stop = iota // it is
-	NotRetryable             // the answer would be the same, or nobody waits for it
-	ToldNotTo                // the server said so, or another hop has retried already
-	LastAttempt              // the number of attempts is used up
-	NoReplay                 // the body cannot be had again
-	Unsafe                   // the server may have done it already, and doing it twice is not safe
-	Disallowed               // Allow said no
-	HintTooLong              // the server asks to stay away for longer than MaxHint
-	PastDeadline             // the next attempt could not be sent before the deadline, or within MaxElapsed
-	BudgetSpent              // too many retries already
+	StopNone          Stop = iota // it is tried again
+	StopNotRetryable              // the answer would be the same, or the caller is gone
+	StopServerForbids             // the server said so, or another hop has retried already
+	StopLastAttempt               // the number of attempts is used up
+	StopNoReplay                  // the body cannot be had again
+	StopUnsafe                    // the server may have done it already, and doing it twice is not safe
+	StopDisallowed                // Allow said no
+	StopHintTooLong               // the server asks to stay away for longer than MaxHint
+	StopPastDeadline              // the next attempt could not be sent before the deadline, or within MaxElapsed
+	StopBudgetSpent               // too many retries already
 )
 
 // StopCount is the number of reasons, for arrays indexed by Stop.
-const StopCount = int(BudgetSpent) + 1
+const StopCount = int(StopBudgetSpent) + 1
 
 var stopNames = [StopCount]string{
-	"retrying", "not-retryable", "told-not-to", "last-attempt", "no-replay", "unsafe",
+	"none", "not-retryable", "server-forbids", "last-attempt", "no-replay", "unsafe",
 	"disallowed", "hint-too-long", "past-deadline", "budget-spent",
 }
 
@@ -42,53 +46,53 @@ func (s Stop) String() string {
 
 // decide says whether the n-th attempt of a call begun at start, which ended in v, is
 // followed by another, and after what wait. The budget comes last, because asking charges it.
-func (t *retrier) decide(req *http.Request, s shared, v Verdict, err error, n int, start time.Time) (time.Duration, Stop) {
-	if stop := t.mayRetry(req, v, err, n); stop != Retrying {
+func (t *retrier) decide(req *http.Request, o *pacer.Operation, v verdict.Verdict, err error, n int, start time.Time) (time.Duration, Stop) {
+	if stop := t.mayRetry(req, v, err, n); stop != StopNone {
 		return 0, stop
 	}
 	if v.Hinted && v.Hint > t.opts.MaxHint {
-		return 0, HintTooLong
+		return 0, StopHintTooLong
 	}
 	delay := t.backoff.delay(v, n)
-	if t.opts.MaxElapsed > 0 && time.Since(start)+delay > t.opts.MaxElapsed || !inTime(req.Context(), s, delay) {
-		return 0, PastDeadline
+	if t.opts.MaxElapsed > 0 && time.Since(start)+delay > t.opts.MaxElapsed || !inTime(req.Context(), o, delay) {
+		return 0, StopPastDeadline
 	}
-	if !s.budget.Try(time.Now()) {
-		return 0, BudgetSpent
+	if !o.TakeRetry() {
+		return 0, StopBudgetSpent
 	}
-	return delay, Retrying
+	return delay, StopNone
 }
 
 // mayRetry looks at everything but time and money.
-func (t *retrier) mayRetry(req *http.Request, v Verdict, err error, n int) Stop {
+func (t *retrier) mayRetry(req *http.Request, v verdict.Verdict, err error, n int) Stop {
 	switch {
 	case !retryable(v.Kind):
-		return NotRetryable
+		return StopNotRetryable
 	case v.Final:
-		return ToldNotTo
+		return StopServerForbids
 	case n >= t.opts.Attempts:
-		return LastAttempt
+		return StopLastAttempt
 	case !replayable(req):
-		return NoReplay
-	case !v.Refused() && v.Kind != Conflict && !idempotent(req) && !(err != nil && neverLeft(err)):
-		return Unsafe
+		return StopNoReplay
+	case !v.Refused() && v.Kind != verdict.Conflict && !idempotent(req) && !(err != nil && verdict.NeverLeft(err)):
+		return StopUnsafe
 	case t.opts.Allow != nil && !t.opts.Allow(req, v):
-		return Disallowed
+		return StopDisallowed
 	}
-	return Retrying
+	return StopNone
 }
 
-func retryable(k Kind) bool {
-	return k == Throttled || k == Overloaded || k == Conflict || k == Transient
+func retryable(k verdict.Kind) bool {
+	return k == verdict.Throttled || k == verdict.Overloaded || k == verdict.Conflict || k == verdict.Transient
 }
 
 // inTime reports whether an attempt after delay can be sent before the deadline: a
 // sleep that cannot end in an attempt only hides the answer from the caller.
-func inTime(ctx context.Context, s shared, delay time.Duration) bool {
+func inTime(ctx context.Context, o *pacer.Operation, delay time.Duration) bool {
 	if d, ok := ctx.Deadline(); ok && time.Until(d) <= delay {
 		return false
 	}
-	return s.op == nil || s.pacer.fits(ctx, s.op, delay)
+	return o.CanSend(ctx, delay)
 }
 
 func replayable(req *http.Request) bool {
@@ -106,4 +110,67 @@ func idempotent(req *http.Request) bool {
 	_, a := req.Header["Idempotency-Key"]
 	_, b := req.Header["X-Idempotency-Key"]
 	return a || b
+}
+
+// backoff is how long to wait before the next attempt when the server did not say.
+//
+// It is full jitter: a uniform draw up to base·2^(n−1), capped before the draw, on
+// top of a small floor that even a lucky draw and a Retry-After of zero respect.
+// The base depends on what went wrong: a lost connection is worth another try soon,
+// a throttle is not, and a gate that sheds load speaks for all callers.
+type backoff struct {
+	floor, ceiling time.Duration
+	base           [verdict.KindCount]time.Duration
+	shed           time.Duration // base for an overload that a Headgate gate reported
+}
+
+const (
+	defaultMinBackoff = 10 * time.Millisecond
+	defaultMaxBackoff = 20 * time.Second
+
+	baseTransient = 50 * time.Millisecond
+	baseConflict  = 50 * time.Millisecond
+	baseOverload  = 500 * time.Millisecond
+	baseThrottle  = time.Second
+	baseShed      = 2 * time.Second
+)
+
+func newBackoff(floor, ceiling time.Duration) backoff {
+	return backoff{
+		floor: floor, ceiling: ceiling, shed: baseShed,
+		base: [verdict.KindCount]time.Duration{
+			verdict.Throttled: baseThrottle, verdict.Overloaded: baseOverload,
+			verdict.Conflict: baseConflict, verdict.Transient: baseTransient,
+		},
+	}
+}
+
+// delay returns the wait after the n-th attempt, which ended in v. A hint is never
+// shortened, and spread upwards only.
+func (b *backoff) delay(v verdict.Verdict, n int) time.Duration {
+	d := b.floor + full(b.limit(v, n))
+	if v.Hinted {
+		d = max(d, v.Hint+pacer.Jitter(v.Hint))
+	}
+	return d
+}
+
+// limit returns the longest backoff after the n-th attempt.
+func (b *backoff) limit(v verdict.Verdict, n int) time.Duration {
+	base := b.base[v.Kind]
+	if v.Kind == verdict.Overloaded && v.Reason.Refused() {
+		base = b.shed
+	}
+	for ; n > 1 && base < b.ceiling; n-- {
+		base *= 2
+	}
+	return min(base, b.ceiling)
+}
+
+// full draws from [0, limit).
+func full(limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return rand.N(limit)
 }

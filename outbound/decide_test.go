@@ -26,10 +26,9 @@ func TestNoAttemptBeginsAfterMaxElapsed(t *testing.T) {
 				time.Sleep(c.took)
 				return answer(r, 503, "Retry-After", c.retryAfter), nil
 			})
-			rt, err := outbound.Retry(base, outbound.RetryOptions{Attempts: 9, MaxBackoff: 50 * time.Millisecond, MaxElapsed: 1500 * time.Millisecond}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rt := outbound.MustNew(outbound.Options{Base: base, Retry: outbound.RetryOptions{
+				Attempts: 9, MaxBackoff: 50 * time.Millisecond, MaxElapsed: 1500 * time.Millisecond,
+			}})
 			if status, _, err := get(t, t.Context(), rt); err != nil || status != 503 {
 				t.Fatal(status, err)
 			}

@@ -1,6 +1,6 @@
 // Package outbound is the client side: it keeps the calls a service makes within
-// what the other side allows, hears it when that changes, and never takes a throttle
-// for a fault.
+// what the other side allows, follows it when that changes, and never takes a
+// throttle for a fault.
 //
 //	client := &http.Client{Transport: outbound.MustNew(outbound.Options{
 //		Rate: ratelimit.PerKey(100, 20), // the quota, shared by all who use the client
@@ -8,10 +8,14 @@
 //
 // # The order
 //
-//	caller ─► retry ─► listener ─► breaker ─► pacer ─► sender ─► base
-//	           │          │                     │
-//	           │          └─ what it hears ────►│ the rate, the pause
-//	           └─ budget                        └─ a token and a slot per attempt
+//	caller ─► retrier ─► attempter ─► breaker ─► pacer ─► sender ─► base
+//	            │            │                     │
+//	            │            └─ the verdict ──────►│ the rate, the pause
+//	            └─ retry budget                    └─ a token and a slot per attempt
+//
+// The files in the order in which a call meets them: transport.go, retry.go,
+// decide.go, attempt.go with breaker.go, then package pacer (operation.go, line.go),
+// flight.go, body.go, classify.go with package verdict, and pacer/report.go.
 //
 // The thing counted is the thing the quota counts. So the pacer stands below
 // everything that can turn one call into several: each retry, each redirect that
@@ -19,13 +23,12 @@
 // connection pays (the last with [Options].CountResends). What never left is not
 // charged: a refused connection, a breaker that is open.
 //
-// The listener stands above the breaker and below the retry: it hears every answer
-// once, and what the breaker refused is no answer. The breaker sees attempts, not
-// calls, and never counts a throttle as a failure. The retry is outermost, so that
-// a retry waits for its turn like everybody else.
+// Each end of an attempt is judged once, above the breaker and below the retry: what
+// the breaker refused is no answer. The breaker sees attempts, not calls, and never
+// counts a throttle as a failure. The retry is outermost, so that a retry waits for
+// its turn like every other attempt.
 //
-// Each part works alone: [Retry], [Pacer.Listen], [Break], [Pacer.Over] and
-// [InFlight] are RoundTrippers around any other, and [Pacer] needs no HTTP at all.
+// Package pacer needs no HTTP: a middleware of an SDK can use it alone.
 //
 // # Verdicts
 //
@@ -43,7 +46,7 @@
 //	Canceled         -           -         no               excluded    never
 //
 // (1) A bare 503, without hint or reason, cuts only when a tenth of the answers are
-// such: one instance in trouble is no reason to starve oneself of the others.
+// such: one instance in trouble is no reason to stay away from the others.
 // (2) A Headgate gate sheds the lowest levels first, so the hint of its 503 keeps
 // away the level of the call and those below.
 //
@@ -59,12 +62,12 @@
 // A token is taken at the moment of sending, never ahead, so in any window of
 // length T at most burst + R·T calls leave, whatever pauses and cuts came before.
 // With a Rate of nil R is not known until the first throttle; it is then the rate
-// measured, at least 10/s, and let go again when twice that went unopposed.
+// measured, at least 10/s, and let go again when twice that met no objection.
 //
-// A hint (see [Hint]) pauses everybody who shares the key, or the whole service if
-// that is what it is about. It is spread upwards only, by U(0, clamp(hint/10, 50 ms,
-// 5 s)), and never shortened: a call that cannot wait that long returns the response
-// at once, because no sleep is worth it that cannot end in an attempt.
+// A hint pauses all callers who share the key, or the whole service if that is what
+// it is about. It is spread upwards only, by U(0, clamp(hint/10, 50 ms, 5 s)), and
+// never shortened: a call that cannot wait that long returns the response at once,
+// because no sleep is worth it that cannot end in an attempt.
 //
 // Backoff without a hint is full jitter, U(0, min(20 s, base·2ⁿ⁻¹)) plus a floor of
 // 10 ms. The base is 50 ms after a fault, 500 ms after an overload, 1 s after a
@@ -76,8 +79,8 @@
 // # Services that run Headgate
 //
 // A gate says in Headgate-Reason why it refused. Its 429 is one caller's rate for
-// one operation; its 503 concerns all of the service, and everybody who calls it
-// stands back together, instead of each finding out alone. A service that passes
+// one operation; its 503 concerns all of the service, and all callers stand back
+// together, instead of each finding out alone. A service that passes
 // such a refusal on to its own caller marks it with [Relay], so that one refusal
 // deep in a chain is retried in one place and not once per hop.
 //
@@ -85,7 +88,7 @@
 //
 // The in-process ceiling is one process'. For a fleet, give Rate a limiter that is
 // shared (package redisrate): it carries pause and multiplier to the others, and the
-// law here steps back. Predictions of waiting time assume that nobody of a higher
-// level arrives; who is overtaken leaves at its deadline instead of at once. The
-// time limit of an attempt ends with the answer's header.
+// law here steps back. Predictions of waiting time assume that no call of a higher
+// level arrives; a call that is overtaken leaves at its deadline instead of at once.
+// The time limit of an attempt ends with the answer's header.
 package outbound

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
-	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -83,7 +84,7 @@ func ExampleIsThrottle() {
 		err := outbound.Check(&http.Response{StatusCode: status, Header: http.Header{}}, nil)
 		fmt.Println(status, outbound.IsThrottle(err))
 	}
-	fmt.Println("not sent", outbound.IsThrottle(&outbound.Refusal{Why: outbound.Paused}))
+	fmt.Println("not sent", outbound.IsThrottle(&pacer.Refusal{Reason: pacer.Paused}))
 	// Output:
 	// 404 false
 	// 429 true
@@ -94,96 +95,6 @@ func ExampleIsThrottle() {
 func ExampleIsConclusive() {
 	gone := outbound.Check(&http.Response{StatusCode: 410, Header: http.Header{}}, nil)
 	fmt.Println(outbound.IsConclusive(gone), outbound.IsConclusive(context.Canceled))
-	// Output: true false
-}
-
-func ExampleNewPacer() {
-	pacer, err := outbound.NewPacer(outbound.PacerOptions{Rate: ratelimit.PerKey(10, 1)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	key := ratelimit.Key{Space: "dynamodb", ID: "PutItem"}
-
-	// Around each attempt of an SDK:
-	if _, err := pacer.Wait(context.Background(), key); err != nil {
-		fmt.Println(err)
-		return
-	}
-	answer := outbound.Verdict{Kind: outbound.Throttled, Hint: time.Minute, Hinted: true}
-	pacer.Heard(context.Background(), key, answer)
-
-	// Whoever comes now, with less patience than that, is told at once.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, err = pacer.Wait(ctx, key)
-	var refusal *outbound.Refusal
-	fmt.Println(errors.As(err, &refusal), refusal.Why)
-	// Output: true paused
-}
-
-func ExamplePacer_Over() {
-	service := exampleService(200)
-	defer service.Close()
-	pacer, _ := outbound.NewPacer(outbound.PacerOptions{Rate: ratelimit.PerKey(1000, 1)})
-	// Two parts by hand: paced attempts, and a listener that slows them down.
-	client := &http.Client{Transport: pacer.Listen(pacer.Over(nil, nil), nil)}
-	for range 3 {
-		resp, err := client.Get(service.URL)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		resp.Body.Close()
-	}
-	fmt.Println(pacer.Stats().Operations[0].Attempts)
-	// Output: 3
-}
-
-func ExamplePacer_Listen() {
-	service := exampleService(429)
-	defer service.Close()
-	pacer, _ := outbound.NewPacer(outbound.PacerOptions{Rate: ratelimit.PerKey(100, 10)})
-	client := &http.Client{Transport: pacer.Listen(nil, nil)}
-	resp, err := client.Get(service.URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resp.Body.Close()
-	fmt.Println(pacer.Stats().Operations[0].Cuts, "cut")
-	// Output: 1 cut
-}
-
-func ExampleRetry() {
-	service := exampleService(500, 200)
-	defer service.Close()
-	retry, err := outbound.Retry(nil, outbound.RetryOptions{Attempts: 2}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resp, err := (&http.Client{Transport: retry}).Get(service.URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resp.Body.Close()
-	fmt.Println(resp.StatusCode)
-	// Output: 200
-}
-
-func ExampleNewRetryBudget() {
-	budget, err := outbound.NewRetryBudget(outbound.BudgetOptions{Ratio: 0.2, Floor: outbound.NoBudget})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	now := time.Now()
-	for range 5 {
-		budget.Call(now)
-	}
-	fmt.Println(budget.Try(now), budget.Try(now))
 	// Output: true false
 }
 
@@ -199,7 +110,7 @@ func ExampleNewAttempts() {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, service.URL, nil)
 		resp, err := client.Do(req)
 		if err != nil {
-			fmt.Println(errors.Is(err, outbound.ErrLocal), job.Left(), "left")
+			fmt.Println(errors.Is(err, verdict.ErrLocal), job.Left(), "left")
 			return
 		}
 		resp.Body.Close()
@@ -209,30 +120,4 @@ func ExampleNewAttempts() {
 	// 500
 	// 500
 	// true 0 left
-}
-
-func ExampleNewInFlight() {
-	service := exampleService(200)
-	defer service.Close()
-	transport, err := outbound.NewInFlight(nil, queue.Config{Limit: shed.Fixed(1), MaxWait: queue.NoWait})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	client := &http.Client{Transport: transport}
-	first, err := client.Get(service.URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	first.Body.Close() // an empty body is done with at once, any other here
-
-	second, err := client.Get(service.URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	second.Body.Close()
-	fmt.Println(second.StatusCode, transport.Stats().InFlight)
-	// Output: 200 0
 }

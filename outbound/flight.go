@@ -13,7 +13,7 @@ import (
 // takes too long, or tells how often the request is sent. It is that context, so
 // that all of it is one object.
 type flight struct {
-	send
+	attempt
 	context.Context
 	cancel  context.CancelCauseFunc
 	sender  *sender
@@ -47,22 +47,22 @@ func (f *flight) Value(key any) any {
 }
 
 // traceKey is the key under which net/http/httptrace looks for a trace. It is not
-// exported, but whoever is asked hears it.
-var traceKey = heardKey()
+// exported, but a context that is asked for it sees it.
+var traceKey = findTraceKey()
 
-func heardKey() any {
-	var ear keyEar
-	httptrace.ContextClientTrace(&ear)
-	return ear.key
+func findTraceKey() any {
+	var finder keyFinder
+	httptrace.ContextClientTrace(&finder)
+	return finder.key
 }
 
-type keyEar struct {
+type keyFinder struct {
 	context.Context
 	key any
 }
 
-func (e *keyEar) Value(key any) any {
-	e.key = key
+func (f *keyFinder) Value(key any) any {
+	f.key = key
 	return nil
 }
 
@@ -82,16 +82,15 @@ func (f *flight) wrote() {
 	if f.written.Add(1) == 1 {
 		return
 	}
-	f.op.counts.attempts.Add(1)
-	f.op.owe()
+	f.op.ChargeResend()
 	if f.job != nil {
 		f.job.owe()
 	}
 }
 
-func (f *flight) strike() { f.cancel(errAttemptTimeout) }
+func (f *flight) expire() { f.cancel(errAttemptTimeout) }
 
-// clock is a timer that is used again: one that was stopped in time has no claim on
+// clock is a timer that is used again: one that was stopped in time does nothing to
 // its last flight.
 type clock struct {
 	timer *time.Timer
@@ -107,7 +106,7 @@ func (p *clocks) start(f *flight, d time.Duration) *clock {
 	c, _ := p.pool.Get().(*clock)
 	if c == nil {
 		c = &clock{f: f, of: p}
-		c.timer = time.AfterFunc(d, func() { c.f.strike() })
+		c.timer = time.AfterFunc(d, func() { c.f.expire() })
 		return c
 	}
 	c.f = f
@@ -124,9 +123,9 @@ func (c *clock) stop() bool {
 	return true
 }
 
-// landed ends the time limit, which is for the answer's header: how long a body may
-// take is the caller's affair, and its context's.
-func (f *flight) landed(resp *http.Response, err error) (*http.Response, error) {
+// answered ends the time limit, which is for the answer's header: how long a body may
+// take is for the caller's context.
+func (f *flight) answered(resp *http.Response, err error) (*http.Response, error) {
 	if f.clock == nil {
 		return resp, err
 	}
@@ -148,7 +147,7 @@ func (f *flight) end() {
 	if f.cancel != nil {
 		f.cancel(nil)
 	}
-	f.send.end()
+	f.attempt.end()
 }
 
 // errAttemptTimeout ends an attempt that took too long. It is not the caller's

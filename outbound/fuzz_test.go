@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // Whatever a server sends, a verdict is one of the known ones, its hint is not
@@ -22,7 +23,7 @@ func FuzzVerdict(f *testing.F) {
 			Header: http.Header{http.CanonicalHeaderKey(field): {value}, "X-Ratelimit-Remaining": {"0"}},
 		}
 		v := verdictOf(resp, outbound.GraphQL, outbound.Bodies)
-		if int(v.Kind) >= outbound.KindCount || v.Hint < 0 || v.Hint > 0 && !v.Hinted || v.Reason.String() == "unknown" {
+		if int(v.Kind) >= verdict.KindCount || v.Hint < 0 || v.Hint > 0 && !v.Hinted || v.Reason.String() == "unknown" {
 			t.Fatalf("%+v", v)
 		}
 		if left, err := io.ReadAll(resp.Body); err != nil || string(left) != body {

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/admissiontest"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -30,7 +31,7 @@ func TestAClientUnderstandsAGate(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if v := outbound.Classify(resp, nil); v.Reason != r || v.Kind == outbound.OK {
+			if v := outbound.Classify(resp, nil); v.Reason != r || v.Kind == verdict.OK {
 				t.Errorf("status %d, %v: %+v", resp.StatusCode, resp.Header, v)
 			}
 		})
@@ -55,8 +56,8 @@ func TestAClientAndAGateAgreeOnWhenToComeBack(t *testing.T) {
 				t.Fatal(status, err)
 			}
 		}
-		if o := operation(t, rt); o.Attempts != 5 || o.Ended[outbound.Throttled] != 2 {
-			t.Errorf("%d attempts, %d of them throttled; want each refusal once", o.Attempts, o.Ended[outbound.Throttled])
+		if o := operation(t, rt); o.Attempts != 5 || o.Ended[verdict.Throttled] != 2 {
+			t.Errorf("%d attempts, %d of them throttled; want each refusal once", o.Attempts, o.Ended[verdict.Throttled])
 		}
 		if left <= 0 || left > 10*time.Second {
 			t.Errorf("the handler had %v left of a deadline of 10 s", left)

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
-	"github.com/headgate-go/headgate/shed"
 )
 
 // tripper is a base made of a function.
@@ -155,10 +153,6 @@ func get(t *testing.T, ctx context.Context, rt http.RoundTripper) (status int, b
 		t.Fatalf("reading the answer: %v", err)
 	}
 	return resp.StatusCode, string(text), nil
-}
-
-func inFlightConfig(n int) queue.Config {
-	return queue.Config{Limit: shed.Fixed(n), MaxWait: 4 * time.Second}
 }
 
 // neverLimiter refuses for good, as a limit does whose burst is below the cost.

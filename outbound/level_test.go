@@ -11,90 +11,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/internal/oracle"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
-
-// A gate sheds the lowest levels first. What it refuses to a batch job must not keep
-// the checkout away, however long the batch job is to wait.
-func TestAGatesRefusalSparesHigherLevels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1000, 10)})
-		at := func(l priority.Level) context.Context { return priority.NewContext(t.Context(), l) }
-		shedding := outbound.Verdict{
-			Kind: outbound.Overloaded, Scope: outbound.ScopeService, Reason: shed.QueueFull,
-			Hint: 20 * time.Second, Hinted: true,
-		}
-		p.Heard(at(priority.Normal), push, shedding)
-		start := time.Now()
-		var wg sync.WaitGroup
-		waited := map[priority.Level]time.Duration{}
-		var mu sync.Mutex
-		for _, l := range priority.All() { // the lowest first, so that its wait is armed when the others come
-			wg.Go(func() {
-				if _, err := p.Wait(at(l), push); err != nil {
-					t.Error(l, err)
-				}
-				mu.Lock()
-				waited[l] = time.Since(start)
-				mu.Unlock()
-			})
-			synctest.Wait()
-		}
-		wg.Wait()
-		for l, d := range waited {
-			if spared := l > priority.Normal; spared && d > 100*time.Millisecond || !spared && d < 20*time.Second {
-				t.Errorf("%v waited %v", l, d)
-			}
-		}
-	})
-}
-
-// A throttle of the quota spares nobody.
-func TestAThrottleReachesEveryLevel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, outbound.PacerOptions{})
-		p.Heard(priority.NewContext(t.Context(), priority.Batch), push, throttled(2*time.Second))
-		start := time.Now()
-		if _, err := p.Wait(priority.NewContext(t.Context(), priority.Critical), push); err != nil || time.Since(start) < 2*time.Second {
-			t.Errorf("critical waited %v, %v", time.Since(start), err)
-		}
-	})
-}
-
-func TestABare503IsAnAccidentUntilManyAre(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, outbound.PacerOptions{Rate: ratelimit.PerKey(1000, 1000)})
-		overloaded := outbound.Verdict{Kind: outbound.Overloaded}
-		for i := range 5000 { // one in a hundred
-			v := outbound.Verdict{}
-			if i%100 == 99 {
-				v = overloaded
-			}
-			p.Heard(t.Context(), push, v)
-			time.Sleep(time.Millisecond)
-		}
-		if o := p.Stats().Operations[0]; o.Cuts != 0 {
-			t.Errorf("%d cuts for one answer in a hundred", o.Cuts)
-		}
-		for i := range 200 { // every second one
-			v := outbound.Verdict{}
-			if i%2 == 0 {
-				v = overloaded
-			}
-			p.Heard(t.Context(), push, v)
-			time.Sleep(time.Millisecond)
-		}
-		if o := p.Stats().Operations[0]; o.Cuts != 1 || o.Multiplier < 0.5 || o.Multiplier > 0.51 {
-			t.Errorf("%d cuts, ×%v, for every second answer", o.Cuts, o.Multiplier)
-		}
-	})
-}
 
 // Everything at once, against what must hold whatever happens: the window's bound,
 // the cap, and nothing left behind.
@@ -134,7 +59,7 @@ func TestTransportUnderEverythingAtOnce(t *testing.T) {
 					switch {
 					case err == nil && status > 0:
 						answered.Add(1)
-					case errors.Is(err, outbound.ErrLocal), errors.Is(err, context.DeadlineExceeded),
+					case errors.Is(err, verdict.ErrLocal), errors.Is(err, context.DeadlineExceeded),
 						errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "attempt timed out"):
 						refused.Add(1)
 					default:
@@ -144,7 +69,7 @@ func TestTransportUnderEverythingAtOnce(t *testing.T) {
 				time.Sleep(pause)
 			}
 			wg.Wait()
-			if excess := worst(sent, limit, burst); excess > 1e-6 || most.Load() > slots {
+			if excess := oracle.Worst(sent, limit, burst); excess > 1e-6 || most.Load() > slots {
 				t.Errorf("a window exceeds its bound by %v of %d; %d at once", excess, len(sent), most.Load())
 			}
 			if answered.Load()+refused.Load() != 300 || answered.Load() == 0 {

@@ -1,7 +1,6 @@
 package outbound_test
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -22,7 +23,7 @@ type recorder struct {
 	mu       sync.Mutex
 	events   []outbound.Event
 	name     string
-	snapshot func() outbound.Stats
+	snapshot func() pacer.Stats
 }
 
 func (r *recorder) Observe(e outbound.Event) {
@@ -31,7 +32,7 @@ func (r *recorder) Observe(e outbound.Event) {
 	r.events = append(r.events, e)
 }
 
-func (r *recorder) Attach(name string, snapshot func() outbound.Stats) {
+func (r *recorder) Attach(name string, snapshot func() pacer.Stats) {
 	r.name, r.snapshot = name, snapshot
 }
 
@@ -62,22 +63,22 @@ func TestAnObserverHearsEverything(t *testing.T) {
 			t.Fatal("no refusal")
 		}
 		want := []outbound.EventType{
-			outbound.Answered, outbound.Slowed, outbound.Retried, // 429
-			outbound.Answered,                   // 200
-			outbound.Answered, outbound.Stopped, // 404
-			outbound.Refused, outbound.Stopped,
+			outbound.EventAnswered, outbound.EventSlowed, outbound.EventRetried, // 429
+			outbound.EventAnswered,                        // 200
+			outbound.EventAnswered, outbound.EventStopped, // 404
+			outbound.EventRefused, outbound.EventStopped,
 		}
 		if got := seen.types(); !slices.Equal(got, want) {
 			t.Fatalf("heard %v, want %v", got, want)
 		}
 		slowed, retried, refused := seen.events[1], seen.events[2], seen.events[6]
-		if slowed.Kind != outbound.Throttled || slowed.Multiplier != 0.7 || slowed.Rate != rate.Limit(7) || slowed.Wait < 2*time.Second {
+		if slowed.Kind != verdict.Throttled || slowed.Multiplier != 0.7 || slowed.Rate != rate.Limit(7) || slowed.Wait < 2*time.Second {
 			t.Errorf("slowed: %+v", slowed)
 		}
 		if retried.Attempt != 1 || retried.Wait < 2*time.Second {
 			t.Errorf("retried: %+v", retried)
 		}
-		if refused.Why != outbound.WaitTooLong || refused.Wait <= time.Millisecond {
+		if refused.Reason != pacer.WaitTooLong || refused.Wait <= time.Millisecond {
 			t.Errorf("refused: %+v", refused)
 		}
 		for _, e := range seen.events {
@@ -86,48 +87,11 @@ func TestAnObserverHearsEverything(t *testing.T) {
 			}
 		}
 		o := seen.snapshot().Operations[0]
-		if seen.name != "push" || o.Attempts != 3 || o.Cuts != 1 || o.Pauses != 1 || o.Refused[outbound.WaitTooLong] != 1 || o.RetryLeft < 99 {
+		if seen.name != "push" || o.Attempts != 3 || o.Cuts != 1 || o.Pauses != 1 || o.Refused[pacer.WaitTooLong] != 1 || o.RetryLeft < 99 {
 			t.Errorf("%s: %+v", seen.name, o)
 		}
 		if s := rt.Pacer().Stats(); len(s.Services) != 1 || s.Services[0].Name != "service.test" {
 			t.Errorf("services: %+v", s.Services)
-		}
-	})
-}
-
-// adapting is a limiter that adapts by itself, as one shared through a store does.
-type adapting struct {
-	mu    sync.Mutex
-	heard []float64
-	pause time.Duration
-}
-
-func (*adapting) Take(context.Context, time.Time, ratelimit.Key, int, time.Duration) ratelimit.Decision {
-	return ratelimit.Decision{OK: true}
-}
-func (*adapting) Policy(ratelimit.Key) ratelimit.Policy {
-	return ratelimit.Policy{Rate: 50, Burst: 5}
-}
-func (*adapting) Validate() error { return nil }
-
-func (a *adapting) Throttled(_ time.Time, _ ratelimit.Key, pause time.Duration, factor float64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.heard, a.pause = append(a.heard, factor), pause
-}
-
-func TestALimiterThatAdaptsItselfIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := &adapting{}
-		p := newPacer(t, outbound.PacerOptions{Rate: limiter})
-		p.Heard(t.Context(), push, throttled(3*time.Second))
-		p.Heard(t.Context(), push, outbound.Verdict{Kind: outbound.Overloaded, Hinted: true})
-		p.Heard(t.Context(), push, outbound.Verdict{Kind: outbound.QuotaExhausted}) // a pause, and no cut
-		if !slices.Equal(limiter.heard, []float64{0.7, 0.5}) {
-			t.Errorf("told %v", limiter.heard)
-		}
-		if o := p.Stats().Operations[0]; o.Cuts != 0 || o.Rate != 50 || o.PauseLeft < time.Minute {
-			t.Errorf("cut here as well, or no pause: %+v", o)
 		}
 	})
 }

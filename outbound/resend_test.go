@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -26,7 +27,7 @@ func TestRedirectsAndRetriesPay(t *testing.T) {
 			t.Fatal(resp, err)
 		}
 		resp.Body.Close()
-		if o := operation(t, rt); o.Attempts != 3 || o.Retries != 1 || o.Ended[outbound.Overloaded] != 1 || o.Ended[outbound.OK] != 2 {
+		if o := operation(t, rt); o.Attempts != 3 || o.Retries != 1 || o.Ended[verdict.Overloaded] != 1 || o.Ended[verdict.OK] != 2 {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -76,7 +77,7 @@ func TestWhatNetHTTPSendsAgainIsCharged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, outbound.ErrLocal) {
+		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, verdict.ErrLocal) {
 			t.Errorf("the eleventh send: %v", err)
 		}
 		base.CloseIdleConnections()
@@ -143,7 +144,7 @@ func TestASilentBaseIsCharged(t *testing.T) {
 		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatal(err)
 		}
-		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, outbound.ErrLocal) {
+		if _, _, err := get(t, t.Context(), rt); !errors.Is(err, verdict.ErrLocal) {
 			t.Errorf("the token came back: %v", err)
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // RetryOptions configures when a call is tried again. The zero value is the
@@ -18,7 +19,7 @@ type RetryOptions struct {
 	Attempts int
 
 	// MaxHint is the longest hint that is waited for. Zero means 60 s. A call that
-	// is told to stay away for longer, or beyond its deadline, returns the response
+	// is asked to stay away for longer, or beyond its deadline, returns the response
 	// at once; the hint is not shortened.
 	MaxHint time.Duration
 
@@ -35,7 +36,7 @@ type RetryOptions struct {
 
 	// Allow, if set, has a say after the rules: it may refuse a retry, never add
 	// one. It must not touch the request.
-	Allow func(*http.Request, Verdict) bool
+	Allow func(*http.Request, verdict.Verdict) bool
 }
 
 const (
@@ -43,7 +44,7 @@ const (
 	defaultMaxHint  = time.Minute
 )
 
-func (o RetryOptions) settled() (RetryOptions, error) {
+func (o RetryOptions) withDefaults() (RetryOptions, error) {
 	o.Attempts = withDefault(o.Attempts, defaultAttempts)
 	o.MaxHint = withDefault(o.MaxHint, defaultMaxHint)
 	o.MinBackoff = withDefault(o.MinBackoff, defaultMinBackoff)
@@ -63,67 +64,32 @@ func (o RetryOptions) settled() (RetryOptions, error) {
 	return o, err
 }
 
-// retrier is the RoundTripper that sends a call again where that is safe, allowed
-// and worth it.
+// retrier sends a call again where that is safe (the method is idempotent, or the
+// request has an Idempotency-Key, or the server refused before working on it, or
+// nothing was sent), possible (the body can be had again through GetBody), allowed
+// (attempts, budget) and of use (it can be sent before the deadline). Otherwise the
+// last answer is returned as it came, with its body whole.
 type retrier struct {
-	opts    RetryOptions
-	backoff backoff
-	judge   judge
-	next    http.RoundTripper
-	share   func(*http.Request) shared
-	watch   watcher
+	opts     RetryOptions
+	backoff  backoff
+	attempts *attempter
+	watch    watcher
 }
 
-// shared is what the retries of one operation share.
-type shared struct {
-	budget *RetryBudget
-	pacer  *Pacer     // nil when used alone
-	op     *operation // nil when used alone
-}
-
-// Retry returns a RoundTripper that sends a request through next again while that is
-// safe (the method is idempotent, or the request has an Idempotency-Key, or the
-// server refused before working on it, or nothing was sent), possible (the body can
-// be had again through GetBody), allowed (attempts, budget) and of use (it can be
-// sent before the deadline). Otherwise the last answer is returned as it came, with
-// its body whole. Nil next means http.DefaultTransport; nil budget a budget of the
-// default size. Classifiers are asked before the built-in table.
-func Retry(next http.RoundTripper, o RetryOptions, budget *RetryBudget, classify ...Classifier) (http.RoundTripper, error) {
-	o, err := o.settled()
-	if err != nil {
-		return nil, err
-	}
-	if budget == nil {
-		budget = newBudget(BudgetOptions{})
-	}
-	share := func(*http.Request) shared { return shared{budget: budget} }
-	return newRetrier(orDefault(next), o, share, classify), nil
-}
-
-func newRetrier(next http.RoundTripper, o RetryOptions, share func(*http.Request) shared, classify judge) *retrier {
-	return &retrier{
-		opts: o, backoff: newBackoff(o.MinBackoff, o.MaxBackoff),
-		judge: classify, next: next, share: share,
-	}
-}
-
-// RoundTrip makes the call.
-func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := t.share(req)
-	start := time.Now()
-	s.budget.Call(start)
-	out := req
+// call makes the call.
+func (t *retrier) call(req *http.Request, o *pacer.Operation) (*http.Response, error) {
+	start, out := o.StartCall(), req
 	for n := 1; ; n++ {
-		resp, v, err := t.attempt(out, s.op)
-		if v.Kind == OK {
+		resp, v, err := t.attempts.do(out, o)
+		if v.Kind == verdict.OK {
 			return resp, err
 		}
-		delay, stop := t.decide(req, s, v, err, n, start)
-		if stop != Retrying {
-			t.watch.stopped(s.key(), v, n, stop)
+		delay, stop := t.decide(req, o, v, err, n, start)
+		if stop != StopNone {
+			t.watch.stopped(o.Key(), v, n, stop)
 			return resp, err
 		}
-		t.watch.retried(s.key(), v, n, delay)
+		t.watch.retried(o.Key(), v, n, delay)
 		if resp != nil {
 			discard(resp)
 		}
@@ -133,29 +99,7 @@ func (t *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if out, err = again(req); err != nil {
 			return nil, err
 		}
-		s.count()
-	}
-}
-
-// attempt sends out once. A listener below has judged the answer already.
-func (t *retrier) attempt(out *http.Request, o *operation) (*http.Response, Verdict, error) {
-	if l, ok := t.next.(*listener); ok && o != nil {
-		return l.attempt(out, o)
-	}
-	resp, err := t.next.RoundTrip(out)
-	return resp, t.judge.verdict(resp, err), err
-}
-
-func (s shared) key() ratelimit.Key {
-	if s.op == nil {
-		return ratelimit.Key{}
-	}
-	return s.op.key
-}
-
-func (s shared) count() {
-	if s.op != nil {
-		s.op.counts.retries.Add(1)
+		o.CountRetry()
 	}
 }
 
@@ -184,4 +128,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+func withDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func positive[T int | time.Duration](field string, v T) error {
+	if v <= 0 {
+		return fmt.Errorf("outbound: %s = %v: must be positive", field, v)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 )
 
 func TestRetriesKeepToWhatIsSafe(t *testing.T) {
@@ -61,7 +62,7 @@ func TestABudgetAlsoBoundsAnOutage(t *testing.T) {
 		s := &script{steps: []http.HandlerFunc{says(500)}}
 		rt := outbound.MustNew(outbound.Options{
 			Base:   serve(t, s.ServeHTTP),
-			Budget: outbound.BudgetOptions{Ratio: 0.2, Floor: outbound.NoBudget},
+			Budget: pacer.BudgetOptions{Ratio: 0.2, Floor: pacer.NoBudget},
 			Retry:  outbound.RetryOptions{Attempts: 10, MaxBackoff: 20 * time.Millisecond},
 		})
 		const calls = 500

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // The errors below have the shape of the SDKs', by method sets alone.
@@ -52,28 +54,28 @@ func TestClassifyErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want outbound.Kind
+		want verdict.Kind
 	}{
-		{"cancelled", context.Canceled, outbound.Canceled},
-		{"deadline", fmt.Errorf("get: %w", context.DeadlineExceeded), outbound.Canceled},
-		{"ours", &outbound.Refusal{Why: outbound.WaitTooLong}, outbound.LocalRefusal},
-		{"ours, wrapped", fmt.Errorf("push: %w", &outbound.Refusal{Why: outbound.Paused}), outbound.LocalRefusal},
-		{"connection refused", refused, outbound.Transient},
-		{"no such name", &net.DNSError{IsNotFound: true}, outbound.Permanent},
-		{"name server down", &net.DNSError{IsTemporary: true}, outbound.Transient},
-		{"certificate", x509.UnknownAuthorityError{}, outbound.Permanent},
-		{"cut off", io.ErrUnexpectedEOF, outbound.Transient},
-		{"text that lies", temporaryError{}, outbound.Transient},
-		{"AWS throttle", fmt.Errorf("op: %w", awsError{"ThrottlingException"}), outbound.Throttled},
-		{"AWS quota", awsError{"LimitExceededException"}, outbound.QuotaExhausted},
-		{"AWS no code of pace, status 429", errors.Join(awsError{"X"}, awsResponseError{answer(nil, 429)}), outbound.Throttled},
-		{"AWS without a response", awsResponseError{}, outbound.Transient},
-		{"Google rate", googleError{403, "rateLimitExceeded"}, outbound.Throttled},
-		{"Google quota", googleError{403, "quotaExceeded"}, outbound.QuotaExhausted},
-		{"Google permission", googleError{403, "IAM_PERMISSION_DENIED"}, outbound.Permanent},
-		{"Google over gRPC", googleError{-1, ""}, outbound.Transient},
-		{"a hint", hintError{time.Second}, outbound.Throttled},
-		{"a hint below zero", hintError{-time.Second}, outbound.Throttled},
+		{"cancelled", context.Canceled, verdict.Canceled},
+		{"deadline", fmt.Errorf("get: %w", context.DeadlineExceeded), verdict.Canceled},
+		{"ours", &pacer.Refusal{Reason: pacer.WaitTooLong}, verdict.LocalRefusal},
+		{"ours, wrapped", fmt.Errorf("push: %w", &pacer.Refusal{Reason: pacer.Paused}), verdict.LocalRefusal},
+		{"connection refused", refused, verdict.Transient},
+		{"no such name", &net.DNSError{IsNotFound: true}, verdict.Permanent},
+		{"name server down", &net.DNSError{IsTemporary: true}, verdict.Transient},
+		{"certificate", x509.UnknownAuthorityError{}, verdict.Permanent},
+		{"cut off", io.ErrUnexpectedEOF, verdict.Transient},
+		{"text that lies", temporaryError{}, verdict.Transient},
+		{"AWS throttle", fmt.Errorf("op: %w", awsError{"ThrottlingException"}), verdict.Throttled},
+		{"AWS quota", awsError{"LimitExceededException"}, verdict.QuotaExhausted},
+		{"AWS no code of pace, status 429", errors.Join(awsError{"X"}, awsResponseError{answer(nil, 429)}), verdict.Throttled},
+		{"AWS without a response", awsResponseError{}, verdict.Transient},
+		{"Google rate", googleError{403, "rateLimitExceeded"}, verdict.Throttled},
+		{"Google quota", googleError{403, "quotaExceeded"}, verdict.QuotaExhausted},
+		{"Google permission", googleError{403, "IAM_PERMISSION_DENIED"}, verdict.Permanent},
+		{"Google over gRPC", googleError{-1, ""}, verdict.Transient},
+		{"a hint", hintError{time.Second}, verdict.Throttled},
+		{"a hint below zero", hintError{-time.Second}, verdict.Throttled},
 	} {
 		v := outbound.Classify(nil, c.err)
 		if v.Kind != c.want || v.Hint < 0 {
@@ -87,19 +89,19 @@ func TestClassifyGRPC(t *testing.T) {
 		code     uint32
 		pushback string
 		local    bool
-		want     outbound.Verdict
+		want     verdict.Verdict
 	}{
-		{code: 0, want: outbound.Verdict{}},
-		{code: 8, want: outbound.Verdict{Kind: outbound.Throttled}},
-		{code: 8, local: true, want: outbound.Verdict{Kind: outbound.Permanent}}, // message too large
-		{code: 8, pushback: "1500", want: outbound.Verdict{Kind: outbound.Throttled, Hint: 1500 * time.Millisecond, Hinted: true}},
-		{code: 14, pushback: "-1", want: outbound.Verdict{Kind: outbound.Transient, Final: true}},
-		{code: 14, pushback: "x", want: outbound.Verdict{Kind: outbound.Transient, Final: true}},
-		{code: 10, want: outbound.Verdict{Kind: outbound.Conflict}},
-		{code: 4, want: outbound.Verdict{Kind: outbound.Canceled}},
-		{code: 5, want: outbound.Verdict{Kind: outbound.Permanent}},
+		{code: 0, want: verdict.Verdict{}},
+		{code: 8, want: verdict.Verdict{Kind: verdict.Throttled}},
+		{code: 8, local: true, want: verdict.Verdict{Kind: verdict.Permanent}}, // message too large
+		{code: 8, pushback: "1500", want: verdict.Verdict{Kind: verdict.Throttled, Hint: 1500 * time.Millisecond, Hinted: true}},
+		{code: 14, pushback: "-1", want: verdict.Verdict{Kind: verdict.Transient, Final: true}},
+		{code: 14, pushback: "x", want: verdict.Verdict{Kind: verdict.Transient, Final: true}},
+		{code: 10, want: verdict.Verdict{Kind: verdict.Conflict}},
+		{code: 4, want: verdict.Verdict{Kind: verdict.Canceled}},
+		{code: 5, want: verdict.Verdict{Kind: verdict.Permanent}},
 	} {
-		if got := outbound.GRPC(c.code, c.pushback, c.local); got != c.want {
+		if got := verdict.OfGRPC(c.code, c.pushback, c.local); got != c.want {
 			t.Errorf("%d %q: %+v, want %+v", c.code, c.pushback, got, c.want)
 		}
 	}
@@ -107,32 +109,32 @@ func TestClassifyGRPC(t *testing.T) {
 
 func TestUserClassifiersComeFirst(t *testing.T) {
 	open := errors.New("too many requests") // a breaker's own, and its text is no evidence
-	if v := verdictOfErr(open); v.Kind != outbound.Transient {
+	if v := verdictOfErr(open); v.Kind != verdict.Transient {
 		t.Errorf("unknown error: %+v", v)
 	}
-	if v := verdictOfErr(fmt.Errorf("x: %w", open), outbound.LocalErrors(open)); v.Kind != outbound.LocalRefusal {
+	if v := verdictOfErr(fmt.Errorf("x: %w", open), outbound.LocalErrors(open)); v.Kind != verdict.LocalRefusal {
 		t.Errorf("named error: %+v", v)
 	}
-	teapot := func(resp *http.Response, err error) (outbound.Verdict, bool) {
-		return outbound.Verdict{Kind: outbound.Throttled}, resp != nil && resp.StatusCode == http.StatusTeapot
+	teapot := func(resp *http.Response, err error) (verdict.Verdict, bool) {
+		return verdict.Verdict{Kind: verdict.Throttled}, resp != nil && resp.StatusCode == http.StatusTeapot
 	}
-	v := verdictOf(answer(nil, 418, "Retry-After", "2"), outbound.First(nil, outbound.LocalErrors(open), teapot))
-	if v.Kind != outbound.Throttled || v.Hint != 2*time.Second {
+	v := verdictOf(answer(nil, 418, "Retry-After", "2"), outbound.LocalErrors(open), teapot)
+	if v.Kind != verdict.Throttled || v.Hint != 2*time.Second {
 		t.Errorf("teapot: %+v", v)
 	}
-	if v := verdictOf(answer(nil, 404), teapot); v.Kind != outbound.Permanent {
+	if v := verdictOf(answer(nil, 404), teapot); v.Kind != verdict.Permanent {
 		t.Errorf("what the user cannot tell: %+v", v)
 	}
 }
 
-func verdictOfErr(err error, look ...outbound.Classifier) outbound.Verdict {
-	var e *outbound.Error
+func verdictOfErr(err error, look ...outbound.Classifier) verdict.Verdict {
+	var e *verdict.Error
 	errors.As(outbound.Check(nil, err, look...), &e)
 	return e.Verdict
 }
 
 func TestAThrottleIsNoReasonToDelete(t *testing.T) {
-	refusal := func(w outbound.Why) error { return &outbound.Refusal{Why: w} }
+	refusal := func(w pacer.Reason) error { return &pacer.Refusal{Reason: w} }
 	status := func(s int) error { return outbound.Check(answer(nil, s), nil) }
 	for _, c := range []struct {
 		err                  error
@@ -145,10 +147,10 @@ func TestAThrottleIsNoReasonToDelete(t *testing.T) {
 		{status(429), true, false},
 		{status(503), true, false},
 		{status(500), false, false},
-		{refusal(outbound.WaitTooLong), true, false},
-		{refusal(outbound.Paused), true, false},
-		{refusal(outbound.BreakerOpen), false, false},
-		{refusal(outbound.AttemptsSpent), false, false},
+		{refusal(pacer.WaitTooLong), true, false},
+		{refusal(pacer.Paused), true, false},
+		{refusal(pacer.BreakerOpen), false, false},
+		{refusal(pacer.AttemptsSpent), false, false},
 		{context.Canceled, false, false},
 		{fmt.Errorf("push: %w", status(429)), true, false},
 		{awsError{"ThrottlingException"}, true, false},
@@ -165,12 +167,12 @@ func TestAThrottleIsNoReasonToDelete(t *testing.T) {
 func TestARefusalSaysWhatItKnows(t *testing.T) {
 	cause := errors.New("circuit breaker is open")
 	for _, c := range []struct {
-		r    *outbound.Refusal
+		r    *pacer.Refusal
 		want string
 	}{
-		{&outbound.Refusal{Why: outbound.NeverFits}, "outbound: not sent: never-fits"},
-		{&outbound.Refusal{Why: outbound.Paused, Wait: 1500 * time.Millisecond}, "outbound: not sent: paused (wait 1.5s)"},
-		{&outbound.Refusal{Why: outbound.BreakerOpen, Err: cause}, "outbound: not sent: breaker-open: circuit breaker is open"},
+		{&pacer.Refusal{Reason: pacer.NotAdmissible}, "outbound: not sent: not-admissible"},
+		{&pacer.Refusal{Reason: pacer.Paused, Wait: 1500 * time.Millisecond}, "outbound: not sent: paused (wait 1.5s)"},
+		{&pacer.Refusal{Reason: pacer.BreakerOpen, Err: cause}, "outbound: not sent: breaker-open: circuit breaker is open"},
 	} {
 		if got := c.r.Error(); got != c.want || strings.Contains(got, "throttled") {
 			t.Errorf("%q, want %q", got, c.want)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/internal/oracle"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -83,11 +85,13 @@ func TestAStallDoesNotTurnIntoABurst(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		close(stalled)
 		wg.Wait()
-		if excess := worst(sent, limit, burst); excess > 1e-6 || len(sent) != 100 {
+		if excess := oracle.Worst(sent, limit, burst); excess > 1e-6 || len(sent) != 100 {
 			t.Errorf("%d sent, a window exceeds its bound by %v", len(sent), excess)
 		}
 	})
 }
+
+func inFlight(rt *outbound.Transport) int { return rt.Stats().Services[0].Slots.InFlight }
 
 func TestInFlightAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -101,10 +105,9 @@ func TestInFlightAlone(t *testing.T) {
 			}
 			return answer(r, 200), nil
 		})
-		f, err := outbound.NewInFlight(base, inFlightConfig(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := outbound.MustNew(outbound.Options{
+			Base: base, InFlight: shed.Fixed(3), MaxWait: 4 * time.Second, Retry: outbound.RetryOptions{Attempts: 1},
+		})
 		var wg sync.WaitGroup
 		var refused atomic.Int32
 		for i := range 40 {
@@ -115,9 +118,9 @@ func TestInFlightAlone(t *testing.T) {
 				}
 				req, _ := http.NewRequest(http.MethodGet, "http://service.test"+path, nil)
 				resp, err := f.RoundTrip(req)
-				var r *outbound.Refusal
+				var r *pacer.Refusal
 				switch {
-				case errors.As(err, &r) && r.Why == outbound.NoSlot:
+				case errors.As(err, &r) && r.Reason == pacer.NoSlot:
 					refused.Add(1)
 				case err == nil:
 					resp.Body.Close()
@@ -127,11 +130,8 @@ func TestInFlightAlone(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if most.Load() != 3 || refused.Load() == 0 || f.Stats().InFlight != 0 {
-			t.Errorf("%d at once, %d refused, %d left", most.Load(), refused.Load(), f.Stats().InFlight)
-		}
-		if _, err := outbound.NewInFlight(nil, inFlightConfig(0)); err == nil {
-			t.Error("no slots at all were accepted")
+		if most.Load() != 3 || refused.Load() == 0 || inFlight(f) != 0 {
+			t.Errorf("%d at once, %d refused, %d left", most.Load(), refused.Load(), inFlight(f))
 		}
 	})
 }
@@ -172,11 +172,11 @@ func TestASwitchedConnectionStaysOneAndHoldsItsSlot(t *testing.T) {
 	if _, err := io.WriteString(w, "hello"); err != nil || conn.written.String() != "hello" {
 		t.Errorf("wrote %q, %v", conn.written.String(), err)
 	}
-	if n := rt.Stats().Services[0].Slots.InFlight; n != 1 {
+	if n := inFlight(rt); n != 1 {
 		t.Errorf("%d slots held", n)
 	}
 	resp.Body.Close()
-	if n := rt.Stats().Services[0].Slots.InFlight; n != 0 || !conn.closed {
+	if n := inFlight(rt); n != 0 || !conn.closed {
 		t.Errorf("%d slots held after Close, connection closed: %v", n, conn.closed)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -14,8 +15,8 @@ import (
 // Transport is an http.RoundTripper that keeps the calls of all who use it within
 // what the other side allows. It is a stack, and the order is the point:
 //
-//	retry      decides whether an attempt is followed by another
-//	listener   hears throttles and slows everybody down who shares the key
+//	retrier    decides whether an attempt is followed by another
+//	attempter  judges each attempt and reports it to the pacer
 //	breaker    if any: sees attempts, and never a throttle as a failure
 //	pacer      charges each attempt: the job's budget, a token, a slot
 //	sender     own copy of the request, deadline and level as headers, time limit
@@ -25,13 +26,14 @@ import (
 // limit. It is safe for concurrent use. A request is never changed; its body is
 // closed on every path.
 type Transport struct {
-	pacer *Pacer
-	stack http.RoundTripper
-	base  http.RoundTripper
+	pacer   *pacer.Pacer
+	key     func(*http.Request) ratelimit.Key
+	retrier *retrier
+	base    http.RoundTripper
 }
 
 // Options configures a Transport. It is configuration only; the zero value retries
-// with a budget, hears throttles, and paces nobody until a server asks for it.
+// with a budget and holds no call back until a server asks for less.
 type Options struct {
 	// Name tells transports apart in metrics. Empty means "outbound".
 	Name string
@@ -44,11 +46,11 @@ type Options struct {
 	Key func(*http.Request) ratelimit.Key
 
 	// Rate, MaxWait, MaxPause, Budget and MaxOperations are the pacer's; see
-	// PacerOptions. They must be zero when Pacer is set.
+	// [pacer.Options]. They must be zero when Pacer is set.
 	Rate          ratelimit.Limiter
 	MaxWait       time.Duration
 	MaxPause      time.Duration
-	Budget        BudgetOptions
+	Budget        pacer.BudgetOptions
 	MaxOperations int
 
 	// InFlight bounds the calls in flight to each service. Nil means unbounded.
@@ -56,7 +58,7 @@ type Options struct {
 
 	// Pacer shares an existing one, so that several transports stay under one
 	// ceiling. Nil makes one from the fields above.
-	Pacer *Pacer
+	Pacer *pacer.Pacer
 
 	// Retry says when a call is tried again.
 	Retry RetryOptions
@@ -82,7 +84,7 @@ type Options struct {
 	// connection turns out to be dead, at the price of a few allocations per call.
 	CountResends bool
 
-	// Observer is told what happens. Nil means nobody.
+	// Observer receives what happens. Nil means none.
 	Observer Observer
 }
 
@@ -96,16 +98,22 @@ const (
 
 // New validates o and builds a Transport. Errors name the field.
 func New(o Options) (*Transport, error) {
-	retry, err := o.Retry.settled()
+	retry, err := o.Retry.withDefaults()
 	if err = errors.Join(err, o.validate()); err != nil {
 		return nil, err
 	}
-	pacer, err := o.pacer()
+	p, err := o.pacer()
 	if err != nil {
 		return nil, err
 	}
-	o.Base, o.Key, o.Name = orDefault(o.Base), keyOr(o.Key), withDefault(o.Name, defaultName)
-	t := &Transport{pacer: pacer, base: o.Base, stack: o.stack(pacer, retry)}
+	o.Name = withDefault(o.Name, defaultName)
+	if o.Base == nil {
+		o.Base = http.DefaultTransport
+	}
+	if o.Key == nil {
+		o.Key = ByHost
+	}
+	t := &Transport{pacer: p, key: o.Key, base: o.Base, retrier: o.retrier(retry)}
 	if o.Observer != nil {
 		o.Observer.Attach(o.Name, t.Stats)
 	}
@@ -121,24 +129,16 @@ func MustNew(o Options) *Transport {
 	return t
 }
 
-// stack builds the parts, the innermost first.
-func (o Options) stack(p *Pacer, retry RetryOptions) http.RoundTripper {
-	watch, classify := watcher{o.Observer, o.Name}, judge(o.Classify)
-	send := &sender{
+// retrier builds the parts, the outermost last.
+func (o Options) retrier(retry RetryOptions) *retrier {
+	watch := watcher{o.Observer, o.Name}
+	attempts := &attempter{judge: o.Classify, watch: watch, breaker: o.Breaker, sender: &sender{
 		base: o.Base, timeout: o.AttemptTimeout, resends: o.CountResends,
 		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
+	}}
+	return &retrier{
+		opts: retry, backoff: newBackoff(retry.MinBackoff, retry.MaxBackoff), attempts: attempts, watch: watch,
 	}
-	below := &paced{pacer: p, key: o.Key, sender: send, watch: watch}
-	l := &listener{pacer: p, key: o.Key, judge: classify, next: below, below: below, watch: watch}
-	if o.Breaker != nil {
-		l.next, l.below = Break(below, o.Breaker, classify...), nil
-	}
-	r := newRetrier(l, retry, func(req *http.Request) shared {
-		op := p.operation(o.Key(req))
-		return shared{budget: op.budget, pacer: p, op: op}
-	}, classify)
-	r.watch = watch
-	return r
 }
 
 func header(name string) string {
@@ -148,11 +148,11 @@ func header(name string) string {
 	return http.CanonicalHeaderKey(name)
 }
 
-func (o Options) pacer() (*Pacer, error) {
+func (o Options) pacer() (*pacer.Pacer, error) {
 	if o.Pacer != nil {
 		return o.Pacer, nil
 	}
-	return NewPacer(PacerOptions{
+	return pacer.New(pacer.Options{
 		Rate: o.Rate, MaxWait: o.MaxWait, MaxPause: o.MaxPause, Budget: o.Budget,
 		MaxOperations: o.MaxOperations, InFlight: o.InFlight,
 	})
@@ -161,7 +161,7 @@ func (o Options) pacer() (*Pacer, error) {
 func (o Options) validate() error {
 	var errs []error
 	if o.Pacer != nil && (o.Rate != nil || o.MaxWait != 0 || o.MaxPause != 0 || o.MaxOperations != 0 ||
-		o.Budget != BudgetOptions{} || o.InFlight != nil) {
+		o.Budget != pacer.BudgetOptions{} || o.InFlight != nil) {
 		errs = append(errs, errors.New("outbound: Pacer: set together with Rate, MaxWait, MaxPause, Budget, MaxOperations or InFlight, which are its own"))
 	}
 	if o.AttemptTimeout < 0 {
@@ -187,19 +187,26 @@ func fieldName(option, name string) error {
 	return nil
 }
 
-// RoundTrip makes a call. Besides what the base returns it returns a [*Refusal]
+// RoundTrip makes a call. Besides what the base returns it returns a
+// [*pacer.Refusal]
 // when a call is not sent. It blocks while the call waits for its turn and between
 // attempts; the request's context ends both.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.stack.RoundTrip(req)
+	return t.retrier.call(req, t.pacer.Operation(t.key(req)))
 }
 
 // Pacer returns the ceiling that t's callers share, for those who do not speak
 // HTTP and for other transports.
-func (t *Transport) Pacer() *Pacer { return t.pacer }
+func (t *Transport) Pacer() *pacer.Pacer { return t.pacer }
 
 // Stats returns a snapshot of the numbers in force and the totals.
-func (t *Transport) Stats() Stats { return t.pacer.Stats() }
+func (t *Transport) Stats() pacer.Stats { return t.pacer.Stats() }
+
+// ByHost is the default key: one quota per host called, in lower case and with its
+// port if the URL names one.
+func ByHost(req *http.Request) ratelimit.Key {
+	return ratelimit.Key{Space: strings.ToLower(req.URL.Host)}
+}
 
 // CloseIdleConnections passes on http.Client.CloseIdleConnections.
 func (t *Transport) CloseIdleConnections() {

@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
-func operation(t *testing.T, rt *outbound.Transport) outbound.OperationStats {
+func operation(t *testing.T, rt *outbound.Transport) pacer.OperationStats {
 	t.Helper()
 	s := rt.Stats()
 	if len(s.Operations) != 1 {
@@ -40,15 +43,15 @@ func TestARefusalClosesTheBodyAndSendsNothing(t *testing.T) {
 	open := errors.New("circuit is open")
 	spent := outbound.NewAttempts(0)
 	for name, c := range map[string]struct {
-		o   outbound.Options
-		ctx context.Context
-		why outbound.Why
+		o      outbound.Options
+		ctx    context.Context
+		reason pacer.Reason
 	}{
-		"rate zero": {outbound.Options{Rate: neverLimiter{}}, context.Background(), outbound.NeverFits},
-		"job spent": {outbound.Options{}, spent.Context(context.Background()), outbound.AttemptsSpent},
+		"rate zero": {outbound.Options{Rate: neverLimiter{}}, context.Background(), pacer.NotAdmissible},
+		"job spent": {outbound.Options{}, spent.Context(context.Background()), pacer.AttemptsSpent},
 		"breaker": {outbound.Options{Breaker: func(*http.Request) outbound.Breaker {
 			return outbound.Breaker{Execute: func(func() (*http.Response, error)) (*http.Response, error) { return nil, open }}
-		}}, context.Background(), outbound.BreakerOpen},
+		}}, context.Background(), pacer.BreakerOpen},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c.o.Base = tripper(func(*http.Request) (*http.Response, error) {
@@ -59,8 +62,8 @@ func TestARefusalClosesTheBodyAndSendsNothing(t *testing.T) {
 			body := &closing{Reader: strings.NewReader("x")}
 			req, _ := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://service.test/", body)
 			_, err := rt.RoundTrip(req)
-			var r *outbound.Refusal
-			if !errors.As(err, &r) || r.Why != c.why || !body.closed {
+			var r *pacer.Refusal
+			if !errors.As(err, &r) || r.Reason != c.reason || !body.closed {
 				t.Errorf("error %v, body closed: %v", err, body.closed)
 			}
 			if name == "breaker" && !errors.Is(err, open) {
@@ -82,8 +85,8 @@ func TestARunThatAlwaysFailsEndsAtItsBudget(t *testing.T) {
 				break
 			}
 		}
-		var r *outbound.Refusal
-		if !errors.As(err, &r) || r.Why != outbound.AttemptsSpent {
+		var r *pacer.Refusal
+		if !errors.As(err, &r) || r.Reason != pacer.AttemptsSpent {
 			t.Errorf("error %v", err)
 		}
 		if s.attempts() != 25 || job.Used() != 25 || job.Left() != 0 || job.Take() {
@@ -136,7 +139,7 @@ func TestAnAttemptTimesOutAndAnotherFollows(t *testing.T) {
 		if took := time.Since(start); took < 11*time.Second || took > 12*time.Second {
 			t.Errorf("took %v", took)
 		}
-		if o := operation(t, rt); o.InFlight != 0 || o.Ended[outbound.Transient] != 1 {
+		if o := operation(t, rt); o.InFlight != 0 || o.Ended[verdict.Transient] != 1 {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -155,3 +158,36 @@ func TestACallersTraceIsKept(t *testing.T) {
 		}
 	})
 }
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]outbound.Options{
+		"MaxWait":        {MaxWait: -1},
+		"MaxPause":       {MaxPause: -1},
+		"MaxOperations":  {MaxOperations: -1},
+		"Rate":           {Rate: ratelimit.PerKey(-1, 1)},
+		"Budget":         {Budget: pacer.BudgetOptions{Ratio: -3}},
+		"InFlight":       {InFlight: shed.Fixed(0)},
+		"Attempts":       {Retry: outbound.RetryOptions{Attempts: -1}},
+		"MinBackoff":     {Retry: outbound.RetryOptions{MinBackoff: time.Hour}},
+		"AttemptTimeout": {AttemptTimeout: -1},
+		"Classify[0]":    {Classify: []outbound.Classifier{nil}},
+		"DeadlineHeader": {DeadlineHeader: "X Timeout"},
+		"LevelHeader":    {LevelHeader: "a\r\nb"},
+		"Pacer":          {Pacer: new(pacer.Pacer), MaxWait: 1},
+	} {
+		if _, err := outbound.New(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v does not name the field", name, err)
+		}
+	}
+	if _, err := outbound.New(outbound.Options{}); err != nil {
+		t.Errorf("zero Options: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("MustNew accepted a negative MaxWait")
+		}
+	}()
+	outbound.MustNew(outbound.Options{MaxWait: -1})
+}
+
+var _ http.RoundTripper = (*outbound.Transport)(nil)

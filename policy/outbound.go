@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -23,7 +24,7 @@ type outboundCalls struct {
 	CountResends   bool     `yaml:"count_resends"`
 }
 
-// budget is [outbound.BudgetOptions]. A negative number allows nothing.
+// budget is [pacer.BudgetOptions]. A negative number allows nothing.
 type budget struct {
 	Ratio number `yaml:"ratio"`
 	Floor number `yaml:"floor"`
@@ -47,7 +48,7 @@ func (o *outboundCalls) options(at place, ls limits) outbound.Options {
 		Rate:           o.Rate.limiter(at.in("rate"), ls),
 		MaxWait:        time.Duration(o.MaxWait),
 		MaxPause:       time.Duration(o.MaxPause),
-		Budget:         outbound.BudgetOptions{Ratio: float64(o.Budget.Ratio), Floor: float64(o.Budget.Floor)},
+		Budget:         pacer.BudgetOptions{Ratio: float64(o.Budget.Ratio), Floor: float64(o.Budget.Floor)},
 		MaxOperations:  int(o.MaxOperations),
 		InFlight:       o.inFlight(at.in("in_flight")),
 		AttemptTimeout: time.Duration(o.AttemptTimeout),

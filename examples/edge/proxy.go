@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // base is the transport below everything: connections to the upstream.
@@ -121,7 +122,7 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, outbound.ErrLocal):
+	case errors.Is(err, verdict.ErrLocal):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return http.StatusGatewayTimeout

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // signals judge what the end of an attempt means for the others who call the upstream,
@@ -30,7 +31,7 @@ func newSignals(u Upstream) *signals {
 }
 
 // judge is the classifier of the transport to the upstream.
-func (s *signals) judge(resp *http.Response, err error) (outbound.Verdict, bool) {
+func (s *signals) judge(resp *http.Response, err error) (verdict.Verdict, bool) {
 	v := outbound.Classify(resp, err)
 	if err == nil {
 		v = s.heard(v, resp.StatusCode)
@@ -40,26 +41,26 @@ func (s *signals) judge(resp *http.Response, err error) (outbound.Verdict, bool)
 }
 
 // heard is v, or the verdict that nobody acts upon when v is no matter of all.
-func (s *signals) heard(v outbound.Verdict, status int) outbound.Verdict {
-	private := outbound.Verdict{Kind: outbound.Permanent}
+func (s *signals) heard(v verdict.Verdict, status int) verdict.Verdict {
+	private := verdict.Verdict{Kind: verdict.Permanent}
 	switch v.Kind {
-	case outbound.Throttled, outbound.QuotaExhausted:
+	case verdict.Throttled, verdict.QuotaExhausted:
 		s.share.answer()
 		if s.throttle == throttleNone {
 			return private
 		}
-		v.Scope = outbound.ScopeOperation // whatever a vendor means: the operator says what is counted
+		v.ServiceWide = false // whatever a vendor means: the operator says what is counted
 		return v
-	case outbound.Overloaded:
+	case verdict.Overloaded:
 		gate := v.Reason.Refused()
-		if !s.overload || status < 500 || gate && v.Scope != outbound.ScopeService {
+		if !s.overload || status < 500 || gate && !v.ServiceWide {
 			s.share.answer()
 			return private
 		}
 		if !gate && !s.share.overload(time.Now()) {
 			return private
 		}
-		v.Scope = outbound.ScopeService
+		v.ServiceWide = true
 		return v
 	}
 	s.share.answer()

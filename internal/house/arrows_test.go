@@ -29,7 +29,10 @@ var rooms = map[string][]string{
 	"admission/internal/writer": {},
 	"admission/admissiontest": {"admission", "admission/caller", "admission/internal/answer", "admission/internal/top",
 		"admission/internal/writer", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
-	"outbound": {"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+	"outbound":                 {"outbound/pacer", "outbound/verdict", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+	"outbound/pacer":           {"outbound/verdict", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
+	"outbound/verdict":         {"shed", "priority"},
+	"outbound/internal/oracle": {"golang.org/x/time/rate"},
 }
 
 type listed struct {
@@ -69,6 +72,20 @@ func TestTheGateLinksNoDatabase(t *testing.T) {
 	for _, room := range []string{"shed", "queue", "ratelimit", "admission", "outbound"} {
 		if p := packages[module+"/"+room]; len(p.Deps) == 0 || slices.Contains(p.Deps, "database/sql") {
 			t.Errorf("%s links database/sql, or is not there", room)
+		}
+	}
+}
+
+// withoutHTTP are rooms that link no net/http: what they decide can be used by those
+// who do not speak it.
+var withoutHTTP = []string{"shed", "queue", "ratelimit", "outbound/pacer", "outbound/verdict"}
+
+func TestRoomsWithoutHTTPLinkNone(t *testing.T) {
+	packages := list(t, module+"/...")
+	for _, room := range withoutHTTP {
+		p, known := packages[module+"/"+room]
+		if !known || slices.Contains(p.Deps, "net/http") {
+			t.Errorf("%s links net/http, or is no room", room)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -38,7 +39,7 @@ type Observer struct {
 
 	mu         sync.Mutex // guards what follows, and the replacing
 	gates      []func() admission.Stats
-	transports []func() outbound.Stats // by the index of their name
+	transports []func() pacer.Stats // by the index of their name
 	names      []string
 	queues     []namedQueue
 	stores     []ratelimit.Stored

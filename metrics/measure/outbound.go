@@ -4,13 +4,15 @@ import (
 	"slices"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // transport holds the series of one outbound transport.
 type transport struct {
 	name      string
-	attempts  [outbound.KindCount]Incrementer
-	notSent   [outbound.WhyCount]Incrementer
+	attempts  [verdict.KindCount]Incrementer
+	notSent   [pacer.ReasonCount]Incrementer
 	gaveUp    [outbound.StopCount]Incrementer
 	slowdowns Incrementer
 	retries   Incrementer
@@ -25,13 +27,13 @@ func newTransport(to Instruments, name string) *transport {
 		took:      to.Histogram(AttemptSeconds, name),
 	}
 	for k := range t.attempts {
-		t.attempts[k] = to.Counter(Attempts, name, outbound.Kind(k).String())
+		t.attempts[k] = to.Counter(Attempts, name, verdict.Kind(k).String())
 	}
 	for w := range t.notSent {
-		t.notSent[w] = to.Counter(NotSent, name, outbound.Why(w).String())
+		t.notSent[w] = to.Counter(NotSent, name, pacer.Reason(w).String())
 	}
 	for s := range t.gaveUp {
-		if outbound.Stop(s) != outbound.Retrying {
+		if outbound.Stop(s) != outbound.StopNone {
 			t.gaveUp[s] = to.Counter(GaveUp, name, outbound.Stop(s).String())
 		}
 	}
@@ -40,16 +42,16 @@ func newTransport(to Instruments, name string) *transport {
 
 func (t *transport) count(e *outbound.Event) {
 	switch e.Type {
-	case outbound.Answered:
-		t.attempts[int(e.Kind)%outbound.KindCount].Inc()
+	case outbound.EventAnswered:
+		t.attempts[int(e.Kind)%verdict.KindCount].Inc()
 		t.took.Record(e.Took)
-	case outbound.Refused:
-		t.notSent[int(e.Why)%outbound.WhyCount].Inc()
-	case outbound.Slowed:
+	case outbound.EventRefused:
+		t.notSent[int(e.Reason)%pacer.ReasonCount].Inc()
+	case outbound.EventSlowed:
 		t.slowdowns.Inc()
-	case outbound.Retried:
+	case outbound.EventRetried:
 		t.retries.Inc()
-	case outbound.Stopped:
+	case outbound.EventStopped:
 		if stop := t.gaveUp[int(e.Stop)%outbound.StopCount]; stop != nil {
 			stop.Inc()
 		}
@@ -62,7 +64,7 @@ type outboundObserver struct{ *Observer }
 func (o outboundObserver) Observe(e outbound.Event) { o.transport(e.Transport).count(&e) }
 
 // Attach adds a transport. Its series begin at zero here.
-func (o outboundObserver) Attach(name string, snapshot func() outbound.Stats) {
+func (o outboundObserver) Attach(name string, snapshot func() pacer.Stats) {
 	o.mu.Lock()
 	o.names = append(o.names, name)
 	o.transports = append(o.transports, snapshot)

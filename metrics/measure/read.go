@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -155,7 +155,7 @@ type transportGauges struct {
 	budget            float64 // -1: no operation yet
 }
 
-func (g *transportGauges) add(s outbound.Stats) {
+func (g *transportGauges) add(s pacer.Stats) {
 	for _, op := range s.Operations {
 		g.inFlight += op.InFlight
 		g.waiting += op.Waiting

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate-go/headgate/metrics/measure"
 	"github.com/headgate-go/headgate/metrics/otel"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -108,8 +109,8 @@ func TestAGateIsShown(t *testing.T) {
 func TestNamesAreThoseOfThePrometheusMetrics(t *testing.T) {
 	m, reader := newMetrics(t)
 	admission.MustNew(admission.Options{Name: "edge", Limit: shed.Throughput{}, Rate: ratelimit.PerKey(1, 1), Observer: m})
-	m.Outbound().Attach("billing", func() outbound.Stats {
-		return outbound.Stats{Operations: []outbound.OperationStats{{RetryLeft: 1}}}
+	m.Outbound().Attach("billing", func() pacer.Stats {
+		return pacer.Stats{Operations: []pacer.OperationStats{{RetryLeft: 1}}}
 	})
 	m.Store(away{})
 	q, err := queue.NewQueue(queue.WorkConfig[int]{})

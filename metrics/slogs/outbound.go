@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 )
 
 // transport is what was told of one transport.
@@ -20,15 +21,15 @@ type transport struct {
 type outboundLog struct{ *Log }
 
 // Attach has nothing to read: what changes is told by events.
-func (l outboundLog) Attach(string, func() outbound.Stats) {}
+func (l outboundLog) Attach(string, func() pacer.Stats) {}
 
 // Observe tells of a rate that was cut or a pause that began, and of a retry budget
 // that is spent; at most once in every Options.Every each.
 func (l outboundLog) Observe(e outbound.Event) {
 	switch {
-	case e.Type == outbound.Slowed:
+	case e.Type == outbound.EventSlowed:
 		l.slowed(e, time.Now())
-	case e.Type == outbound.Stopped && e.Stop == outbound.BudgetSpent:
+	case e.Type == outbound.EventStopped && e.Stop == outbound.StopBudgetSpent:
 		l.spent(e, time.Now())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/metrics/slogs"
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
@@ -121,12 +122,12 @@ func TestThrottlesAreRationed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch()
 		o := w.Outbound()
-		slowed := outbound.Event{Transport: "billing", Type: outbound.Slowed, Kind: outbound.Throttled, Rate: 50, Multiplier: 0.5}
+		slowed := outbound.Event{Transport: "billing", Type: outbound.EventSlowed, Kind: verdict.Throttled, Rate: 50, Multiplier: 0.5}
 		for range 100 {
 			o.Observe(slowed)
 		}
-		o.Observe(outbound.Event{Transport: "billing", Type: outbound.Stopped, Stop: outbound.BudgetSpent})
-		o.Observe(outbound.Event{Transport: "billing", Type: outbound.Answered})
+		o.Observe(outbound.Event{Transport: "billing", Type: outbound.EventStopped, Stop: outbound.StopBudgetSpent})
+		o.Observe(outbound.Event{Transport: "billing", Type: outbound.EventAnswered})
 		lines := strings.Split(strings.TrimSpace(w.out.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "multiplier=0.5") || !strings.Contains(lines[1], "retry budget spent") {
 			t.Errorf("wrote %q", lines)

@@ -15,7 +15,7 @@ func blame(b *dashboard.DashboardBuilder) {
 			q(`min by (transport) (headgate_outbound_multiplier{JOB})`, "{{transport}}")).Max(1)).
 		WithPanel(stacked("Calls not sent", "wait-too-long and paused follow from the other side's limits; no-slot means InFlight is too low or they are slow.", units.RequestsPerSecond, 8,
 			q(`sum by (transport, reason) (rate(headgate_outbound_not_sent_total{JOB}[RATE])) > 0`, "{{transport}} {{reason}}"))).
-		WithPanel(lines("Retries", "More than a tenth of the calls: the other side is failing, and retries do not help it.", units.RequestsPerSecond, 8,
+		WithPanel(lines("Retries", "Near 20 % of the calls the retry budget ends: the other side is failing, and retries do not help it.", units.RequestsPerSecond, 8,
 			q(`sum by (transport) (rate(headgate_outbound_retries_total{JOB}[RATE]))`, "{{transport}}"),
 			q(`sum by (transport, reason) (rate(headgate_outbound_gave_up_total{JOB}[RATE])) > 0`, "{{transport}} gave up: {{reason}}"))).
 		WithPanel(lines("Retry budget left", "Empty: too much fails to be worth retrying. Treat it as an outage of the other side.", units.Short, 8,

@@ -15,6 +15,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 type tripper func(*http.Request) (*http.Response, error)
@@ -41,7 +43,10 @@ func newGobreaker() *gobreaker.CircuitBreaker[*http.Response] {
 }
 
 func transport(base http.RoundTripper, b outbound.Breaker) http.RoundTripper {
-	return outbound.Break(base, func(*http.Request) outbound.Breaker { return b })
+	return outbound.MustNew(outbound.Options{
+		Base: base, Rate: ratelimit.PerKey(1e6, 1e6), Retry: outbound.RetryOptions{Attempts: 1},
+		Breaker: func(*http.Request) outbound.Breaker { return b },
+	})
 }
 
 func call(t *testing.T, rt http.RoundTripper) (int, error) {
@@ -89,8 +94,8 @@ func TestGobreakerOpensOnFaultsAndNeverOnThrottles(t *testing.T) {
 			t.Fatalf("exact %v: faults did not open it", exact)
 		}
 		_, err := call(t, rt)
-		var r *outbound.Refusal
-		if !errors.As(err, &r) || r.Why != outbound.BreakerOpen || !errors.Is(err, gobreaker.ErrOpenState) {
+		var r *pacer.Refusal
+		if !errors.As(err, &r) || r.Reason != pacer.BreakerOpen || !errors.Is(err, gobreaker.ErrOpenState) {
 			t.Errorf("refused with %v", err)
 		}
 	}
@@ -165,8 +170,8 @@ func TestFailsafeOpensOnFaultsAndNeverOnThrottles(t *testing.T) {
 		}
 	}
 	_, err := call(t, rt)
-	var r *outbound.Refusal
-	if !cb.IsOpen() || !errors.As(err, &r) || r.Why != outbound.BreakerOpen || !errors.Is(err, circuitbreaker.ErrOpen) {
+	var r *pacer.Refusal
+	if !cb.IsOpen() || !errors.As(err, &r) || r.Reason != pacer.BreakerOpen || !errors.Is(err, circuitbreaker.ErrOpen) {
 		t.Errorf("open: %v, refused with %v", cb.IsOpen(), err)
 	}
 }
