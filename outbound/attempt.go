@@ -120,7 +120,7 @@ type sender struct {
 	deadline string        // header fields in canonical form; empty: none
 	level    string
 	clocks   clocks
-	tells    atomic.Bool // the base has called a hook of a trace
+	traces   atomic.Bool // the base has called a hook of a trace
 }
 
 // begin makes the attempt's one object: a small one, or a large one if the attempt

@@ -102,7 +102,7 @@ func (t *attempter) guarded(req *http.Request, o *pacer.Operation) (*http.Respon
 }
 
 // guardedRun is one attempt under a breaker. What came of it is kept here, because
-// what the breaker is told is not what the caller gets.
+// what the breaker gets is not what the caller gets.
 type guardedRun struct {
 	t    *attempter
 	b    Breaker
@@ -119,7 +119,7 @@ func (r *guardedRun) attempt() (*http.Response, error) {
 	return r.resp, r.b.report(r.t.judge.verdict(r.resp, r.err), r.resp, r.err)
 }
 
-// report is what the breaker is told of an attempt's end: nil when the server
+// report is what the breaker gets of an attempt's end: nil when the server
 // answered, a [*verdict.Error] otherwise.
 func (b Breaker) report(v verdict.Verdict, resp *http.Response, err error) error {
 	switch v.Kind {

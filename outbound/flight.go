@@ -10,7 +10,7 @@ import (
 )
 
 // flight is an attempt with a context of its own: one that ends when the attempt
-// takes too long, or tells how often the request is sent. It is that context, so
+// takes too long, or counts how often the request is sent. It is that context, so
 // that all of it is one object.
 type flight struct {
 	attempt
@@ -66,18 +66,18 @@ func (f *keyFinder) Value(key any) any {
 	return nil
 }
 
-// counting reports whether the base is known to tell what it sends. Not every base
+// counting reports whether the base is known to report what it sends. Not every base
 // does, and silence of one that never spoke is no proof that nothing was sent.
 func (f *flight) counting() bool {
-	return f.trace.WroteHeaders != nil && f.sender.tells.Load()
+	return f.trace.WroteHeaders != nil && f.sender.traces.Load()
 }
 
 // wrote is called by net/http each time it has sent the header. On a kept
 // connection that turns out to be dead it sends again by itself, and the quota
 // counts both.
 func (f *flight) wrote() {
-	if !f.sender.tells.Load() {
-		f.sender.tells.Store(true)
+	if !f.sender.traces.Load() {
+		f.sender.traces.Store(true)
 	}
 	if f.written.Add(1) == 1 {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// recorder keeps what it is told.
+// recorder keeps the events.
 type recorder struct {
 	mu       sync.Mutex
 	events   []outbound.Event
@@ -47,7 +47,7 @@ func (r *recorder) types() []outbound.EventType {
 	return types
 }
 
-func TestAnObserverHearsEverything(t *testing.T) {
+func TestAnObserverGetsEveryEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
 		s := &script{steps: []http.HandlerFunc{says(429, "Retry-After", "2"), says(200), says(404)}}
@@ -69,7 +69,7 @@ func TestAnObserverHearsEverything(t *testing.T) {
 			outbound.EventRefused, outbound.EventStopped,
 		}
 		if got := seen.types(); !slices.Equal(got, want) {
-			t.Fatalf("heard %v, want %v", got, want)
+			t.Fatalf("got %v, want %v", got, want)
 		}
 		slowed, retried, refused := seen.events[1], seen.events[2], seen.events[6]
 		if slowed.Kind != verdict.Throttled || slowed.Multiplier != 0.7 || slowed.Rate != rate.Limit(7) || slowed.Wait < 2*time.Second {

@@ -101,7 +101,7 @@ func TestAHintBeyondTheDeadlineReturnsAtOnce(t *testing.T) {
 				t.Errorf("returned after %v", took)
 			}
 			if left := rt.Stats().Operations[0].PauseLeft; left < 59*time.Minute {
-				t.Errorf("everybody stays away for %v, want the longest pause", left)
+				t.Errorf("all calls stay away for %v, want the longest pause", left)
 			}
 		})
 	}

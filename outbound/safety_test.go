@@ -29,7 +29,7 @@ func TestRetriesKeepToWhatIsSafe(t *testing.T) {
 		"PUT failed":             {put, says(502), false, false, 3},
 		"PUT with a live body":   {put, says(502), false, true, 1},
 		"PUT, not found":         {put, says(404), false, false, 1},
-		"told not to":            {put, says(503, "Stripe-Should-Retry", "false"), false, false, 1},
+		"asked not to":           {put, says(503, "Stripe-Should-Retry", "false"), false, false, 1},
 		"pushed back":            {put, says(503, "grpc-retry-pushback-ms", "-1"), false, false, 1},
 		"retried behind already": {put, says(503, "Headgate-Retried", "1"), false, false, 1},
 		"quota of a day":         {put, says(409, "x-ms-error-code", "QuotaExceeded"), false, false, 1},

@@ -68,7 +68,7 @@ func TestClassifyErrors(t *testing.T) {
 		{"text that lies", temporaryError{}, verdict.Transient},
 		{"AWS throttle", fmt.Errorf("op: %w", awsError{"ThrottlingException"}), verdict.Throttled},
 		{"AWS quota", awsError{"LimitExceededException"}, verdict.QuotaExhausted},
-		{"AWS no code of pace, status 429", errors.Join(awsError{"X"}, awsResponseError{answer(nil, 429)}), verdict.Throttled},
+		{"AWS no throttle code, status 429", errors.Join(awsError{"X"}, awsResponseError{answer(nil, 429)}), verdict.Throttled},
 		{"AWS without a response", awsResponseError{}, verdict.Transient},
 		{"Google rate", googleError{403, "rateLimitExceeded"}, verdict.Throttled},
 		{"Google quota", googleError{403, "quotaExceeded"}, verdict.QuotaExhausted},

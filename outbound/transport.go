@@ -195,7 +195,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.retrier.call(req, t.pacer.Operation(t.key(req)))
 }
 
-// Pacer returns the ceiling that t's callers share, for those who do not speak
+// Pacer returns the ceiling that t's callers share, for code without
 // HTTP and for other transports.
 func (t *Transport) Pacer() *pacer.Pacer { return t.pacer }
 

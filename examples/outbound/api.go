@@ -10,13 +10,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// api is somebody else's service: it takes 30 ms per call, and no more calls per
+// api is another company's service: it takes 30 ms per call, and no more calls per
 // second than the quota of the day. It is the judge of this example: what it
 // accepted is what got through.
 type api struct {
 	latency time.Duration
 
-	after   int        // accepted calls after which the quota changes; its owner tells nobody
+	after   int        // accepted calls after which the quota changes, without notice
 	becomes rate.Limit // to this
 
 	mu       sync.Mutex

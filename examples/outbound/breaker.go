@@ -58,7 +58,7 @@ func (b *breaker) timesOpened() int {
 	return b.opened
 }
 
-// newBreaker makes one that is told what a failure is.
+// newBreaker makes one that knows what a failure is.
 func newBreaker() *breaker { return &breaker{isSuccessful: outbound.IsSuccessful} }
 
 // newNaiveBreaker makes one for which whatever is no 200 is a failure.

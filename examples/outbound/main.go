@@ -1,5 +1,5 @@
 // Outbound replays an incident: 50 workers push notifications through an API with a
-// quota of 100 calls per second, which its owner tightens to 5 without a word.
+// quota of 100 calls per second, which its owner tightens to 5 without notice.
 //
 //	go run ./examples/outbound          # paced by an outbound.Transport
 //	go run ./examples/outbound -naive   # as it went wrong
@@ -81,8 +81,8 @@ func run(w io.Writer, s scenario) (report, error) {
 	return sum(s, api, p, t, start), nil
 }
 
-// work lets the workers push until every device is settled or time is up. A device
-// that is not settled goes back to the end of the queue.
+// work lets the workers push until every device is done with or time is up. A device
+// that is not goes back to the end of the queue.
 func work(ctx context.Context, s scenario, p pusher) {
 	queue := make(chan int, s.devices)
 	for d := range s.devices {

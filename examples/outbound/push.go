@@ -14,9 +14,9 @@ import (
 )
 
 // pusher sends one notification. It returns true when the matter of the device is
-// settled: delivered, or given up.
+// done with: delivered, or given up.
 type pusher interface {
-	push(ctx context.Context, device int) (settled bool)
+	push(ctx context.Context, device int) (done bool)
 	numbers() string // in force, for the log
 	breaker() *breaker
 }

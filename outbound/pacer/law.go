@@ -8,19 +8,19 @@ import (
 )
 
 // law is the adaptive law of one operation: which share of the configured rate is
-// in force. It is fed the time and is not safe for concurrent use.
+// in force. It is given the time and is not safe for concurrent use.
 //
 //	R  the configured rate, or the measured one where none is known
 //	m  the multiplier: the rate in force is m·R
 //	W  the multiplier at which the server last said no; 1 in the beginning
 //
 // A throttle cuts m to 0.7·m, an overload to 0.5·m, never below 0.01, at most once
-// per epoch of max(1 s, hint): all the calls in flight when the server said no hear
+// per epoch of max(1 s, hint): all the calls in flight when the server said no get
 // the same no, and twenty echoes of it are still one. m then holds for the hint and
 // returns additively: 5 % of W·R per second up to W, and 5 % of R per second beyond
 // it. W makes the return careful where the server is known to object: with
 // R = 100/s and a quota of 5/s, a step of 5/s per second would run into the quota
-// once a second for ever.
+// once a second without end.
 //
 // A cut from 1 with a hint h is thus forgotten after h + 6 s (h + 10 s for an
 // overload), whatever the number of answers that caused it. Laws that cut per

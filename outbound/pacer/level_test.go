@@ -49,7 +49,7 @@ func TestAGatesRefusalSparesHigherLevels(t *testing.T) {
 	})
 }
 
-// A throttle of the quota spares nobody.
+// A throttle of the quota spares no level.
 func TestAThrottleReachesEveryLevel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, pacer.Options{})

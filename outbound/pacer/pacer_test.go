@@ -160,7 +160,7 @@ func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
 		}
 		start := time.Now()
 		if _, err := p.Acquire(t.Context(), push); err != nil || time.Since(start) != time.Second {
-			t.Errorf("the next one waited %v, %v: want the token that nobody took", time.Since(start), err)
+			t.Errorf("the next one waited %v, %v: want the token that was not used", time.Since(start), err)
 		}
 	})
 }

@@ -146,7 +146,7 @@ var gateVerdicts = [shed.ReasonCount]Verdict{
 	shed.Pressure:           {Kind: Overloaded, ServiceWide: true},
 	// The server saw us leave; whatever went wrong is on the way.
 	shed.ClientGone: {Kind: Transient},
-	// One process leaves, its siblings are well: ask again, at the same pace.
+	// One process leaves, its siblings are well: ask again, at the same rate.
 	shed.Draining: {Kind: Transient},
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Like beside like: retries, a rate nobody reaches, a cap on calls in flight; and
+// Like beside like: retries, a rate out of reach, a cap on calls in flight; and
 // the same with a time limit per attempt.
 var peers = []struct {
 	name string

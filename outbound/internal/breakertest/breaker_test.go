@@ -87,7 +87,7 @@ func TestGobreakerOpensOnFaultsAndNeverOnThrottles(t *testing.T) {
 		s.status = 500
 		for range 5 {
 			if status, err := call(t, rt); status != 500 || err != nil {
-				t.Fatal(status, err) // the caller gets the answer, whatever the breaker was told
+				t.Fatal(status, err) // the caller gets the answer, whatever the breaker got
 			}
 		}
 		if cb.State() != gobreaker.StateOpen {
@@ -120,8 +120,8 @@ func TestThrottlesDoNotHideARowOfFaults(t *testing.T) {
 }
 
 // The exclusion of gobreaker frees the probe's place and adds no success: a breaker
-// that hears only throttles would stay half-open for ever.
-func TestABreakerThatHearsOnlyThrottlesCloses(t *testing.T) {
+// that gets only throttles would stay half-open.
+func TestABreakerThatGetsOnlyThrottlesCloses(t *testing.T) {
 	cb, s := newGobreaker(), &service{}
 	rt := transport(s, outbound.Breaker{
 		Execute:  cb.Execute,
