@@ -150,7 +150,7 @@ func TestAddressLimitSpeaksForItself(t *testing.T) {
 func TestUnlimitedPlanIsToldNothing(t *testing.T) {
 	g := admission.MustNew(admission.Options{
 		Identify: planned, Headers: bothSets,
-		Rate: ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 5}, map[string]ratelimit.Plan{"internal": {Allow: ratelimit.Everything}}),
+		Rate: ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 5}, map[string]ratelimit.Plan{"internal": {Allow: ratelimit.AllowEverything}}),
 	})
 	h := g.Handler(okHandler())
 	if w := do(h, request("GET", "/", "X-Key", "a/internal")); len(rateFields(w.Header())) != 0 {

@@ -36,7 +36,7 @@ func passed(h http.Handler, n int, headers ...string) (ok int) {
 
 // fixedPlans is a table whose buckets hold 60 tokens and never refill.
 func fixedPlans(plans map[string]ratelimit.Plan) *ratelimit.Buckets {
-	return ratelimit.Tiers(ratelimit.Plan{Burst: 60, Allow: ratelimit.Metered}, plans)
+	return ratelimit.Tiers(ratelimit.Plan{Burst: 60, Allow: ratelimit.AllowMetered}, plans)
 }
 
 func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
@@ -152,7 +152,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := admission.MustNew(admission.Options{
 				Identify: planned, Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait, CallerCap: tc.cap,
-				Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: tc.share}}),
+				Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.AllowEverything}, map[string]ratelimit.Plan{"p": {Share: tc.share}}),
 			})
 			block := newHeld()
 			h := g.Handler(block)
@@ -174,7 +174,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 func TestShareIsOfEachPool(t *testing.T) {
 	g := admission.MustNew(admission.Options{
 		Identify: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
-		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.Everything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
+		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.AllowEverything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
 	})
 	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}}
 	take := func(pool string, n int) (held []admission.Permit) {

@@ -172,9 +172,9 @@ func (l *limit) quotas(at place) map[string]int {
 		switch allow := allowed(here, p.Allow); {
 		case p != (plan{Count: p.Count, Allow: p.Allow}):
 			here.wrongf("a plan of a count has a count, or allow")
-		case allow == ratelimit.Everything:
+		case allow == ratelimit.AllowEverything:
 			quotas[name] = window.Unlimited
-		case allow == ratelimit.Nothing:
+		case allow == ratelimit.AllowNothing:
 			quotas[name] = 0
 		case p.Count < 1:
 			here.in("count").wrongf("must be at least 1; or say allow: nothing")
@@ -186,8 +186,8 @@ func (l *limit) quotas(at place) map[string]int {
 }
 
 var allowances = map[string]ratelimit.Allow{
-	"": ratelimit.Metered, "metered": ratelimit.Metered,
-	"everything": ratelimit.Everything, "nothing": ratelimit.Nothing,
+	"": ratelimit.AllowMetered, "metered": ratelimit.AllowMetered,
+	"everything": ratelimit.AllowEverything, "nothing": ratelimit.AllowNothing,
 }
 
 func (l *limit) plans(at place) map[string]ratelimit.Plan {

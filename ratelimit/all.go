@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -16,7 +18,7 @@ const MaxLimits = 6
 // none at all is [Unlimited]. More than [MaxLimits], nil, and two parts of one name
 // are errors from Validate: a client is told by name which limit it met.
 //
-// Parts are asked in order: put the narrowest first and a limit shared by everybody
+// Parts are asked in order: put the narrowest first and a limit shared by all callers
 // last, so that a caller refused by its own never touches the others' tokens, not
 // even for a moment. After the first refusal the rest are only looked at. The
 // decision describes the limit that refused, with the longest wait when several do;
@@ -175,12 +177,46 @@ func (a *allOf) AppendPolicies(dst []Policy, key Key) []Policy {
 	return dst
 }
 
-// PlanOf implements [Planner]: what the part that [PlannerOf] finds says.
+// PlanOf implements [Planner]: what the part that [PlannerOf] finds says, or else the
+// first that knows plans.
 func (a *allOf) PlanOf(key Key) Plan {
 	if p := PlannerOf(a); p != nil {
 		return p.PlanOf(key)
 	}
+	for _, l := range a.limits {
+		if p, ok := l.(Planner); ok {
+			return p.PlanOf(key)
+		}
+	}
 	return Plan{}
+}
+
+// Plans implements [PlanTable]: those of all parts; where several know a name, the
+// first says what it means.
+func (a *allOf) Plans() iter.Seq2[string, Plan] {
+	plans := map[string]Plan{}
+	for _, l := range a.limits {
+		for name, p := range plansOf(l) {
+			if _, known := plans[name]; !known {
+				plans[name] = p
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(plans)) // the fallback's, "", is first
+	return func(yield func(string, Plan) bool) {
+		for _, name := range names {
+			if !yield(name, plans[name]) {
+				return
+			}
+		}
+	}
+}
+
+// Throttled implements [Feedback]: every part is told.
+func (a *allOf) Throttled(now time.Time, key Key, pause time.Duration, factor float64) {
+	for _, l := range a.limits {
+		throttled(l, now, key, pause, factor)
+	}
 }
 
 // Validate implements [Limiter].
@@ -232,4 +268,15 @@ func (a *allOf) Stats() (sum Stats) {
 		sum.Add(StatsOf(l))
 	}
 	return sum
+}
+
+// StoreStats implements [Stored]: those of the first part that has a store. Stats has
+// all.
+func (a *allOf) StoreStats() StoreStats {
+	for _, l := range a.limits {
+		if s := storeStatsOf(l); s.Name != "" {
+			return s
+		}
+	}
+	return StoreStats{}
 }

@@ -22,7 +22,7 @@ type pass struct {
 // clock and a wall clock that is stepped about, and keeps what passed.
 type world struct {
 	limit  Limiter
-	old    []Limiter // from before reloads, still in somebody's hands
+	old    []Limiter // from before reloads, still in use
 	eras   []era
 	true   time.Duration
 	offset time.Duration // wall clock less true clock
@@ -129,7 +129,7 @@ func (w *world) reload(t *rapid.T) {
 	e := drawEra(t, w.true)
 	next := Own(e.limiter(), w.limit)
 	// A reload counts from the first take with the new numbers.
-	next.Take(context.Background(), w.wall(), Key{ID: "nobody"}, e.burst+1, 0)
+	next.Take(context.Background(), w.wall(), Key{ID: "no caller"}, e.burst+1, 0)
 	w.old = append(w.old, w.limit)
 	w.limit = next
 	w.eras = append(w.eras, e)

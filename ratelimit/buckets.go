@@ -2,12 +2,16 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/ratelimit/internal/table"
 )
 
 // Buckets is a [Limiter] in memory: a token bucket per key in a bounded table.
@@ -43,6 +47,38 @@ func Global(limit rate.Limit, burst int, opts ...Option) *Buckets {
 	return b
 }
 
+// Tiers returns a limiter like [PerKey] whose numbers depend on Key.Plan. Keys
+// whose plan is unknown or unset get the fallback, which must be set. The table is
+// copied. A key that changes plan keeps its balance, as much as the new burst
+// holds; a key at rest, which is one whose bucket has been full for a second, is full
+// under whatever plan it has next.
+func Tiers(fallback Plan, plans map[string]Plan, opts ...Option) *Buckets {
+	b := newBuckets(fallback, "default", opts)
+	b.plans = make(map[string]tier, len(plans))
+	for name, plan := range plans {
+		if plan.Unset() {
+			plan.Rate, plan.Burst, plan.Allow = fallback.Rate, fallback.Burst, fallback.Allow
+		}
+		t, err := newTier(plan)
+		b.fail(name, err)
+		b.plans[name] = t
+	}
+	return b
+}
+
+// TiersFunc is [Tiers] with a function, for numbers that are a caller's own. It is
+// called at each decision, possibly concurrently, and must be fast. A plan that is
+// unset or not valid means the fallback; so do further numbers once the function
+// has named 4,096 different pairs of them.
+func TiersFunc(fallback Plan, pick func(Key) Plan, opts ...Option) *Buckets {
+	b := newBuckets(fallback, "default", opts)
+	b.pick = pick
+	if pick == nil {
+		b.fail("", errors.New("the function that picks plans is nil"))
+	}
+	return b
+}
+
 func newBuckets(rest Plan, name string, opts []Option) *Buckets {
 	b := &Buckets{settings: settings{name: name, maxKeys: DefaultMaxKeys}}
 	for _, opt := range opts {
@@ -55,17 +91,60 @@ func newBuckets(rest Plan, name string, opts []Option) *Buckets {
 	return b
 }
 
+// Option changes a limiter in memory at set-up.
+type Option func(*settings)
+
+type settings struct {
+	name    string
+	maxKeys int
+	shared  bool // one bucket for all keys
+}
+
+// DefaultMaxKeys bounds the table of a limiter that does not say otherwise.
+const DefaultMaxKeys = 1_000_000
+
+// Name names the limit in headers, metrics and logs. The default is "default", or
+// "global" for [Global]. A reload keeps the balances of a limit of the same name.
+func Name(name string) Option { return func(s *settings) { s.name = name } }
+
+// MaxKeys bounds how many keys have a bucket of their own, some 90 bytes each;
+// further keys share one. The default is [DefaultMaxKeys].
+func MaxKeys(n int) Option { return func(s *settings) { s.maxKeys = n } }
+
+func (s *settings) validate() error {
+	switch {
+	case s.name == "":
+		return errors.New("Name is empty")
+	case s.maxKeys < 1:
+		return fmt.Errorf("MaxKeys is %d, must be at least 1", s.maxKeys)
+	}
+	return nil
+}
+
+// fail keeps the first error, naming the limit and the plan.
+func (b *Buckets) fail(plan string, err error) {
+	switch {
+	case err == nil || b.err != nil:
+	case plan != "":
+		b.err = fmt.Errorf("ratelimit: limit %q: plan %q: %w", b.name, plan, err)
+	default:
+		b.err = fmt.Errorf("ratelimit: limit %q: %w", b.name, err)
+	}
+}
+
 // Take implements [Limiter]. It never blocks and ignores the context.
 func (b *Buckets) Take(_ context.Context, now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
 	s, want := b.open(now, key, &d)
 	if want == nil {
 		return d
 	}
-	q := ask{s.clock(now), int64(max(cost, 1)), int64(maxWait)}
-	s.take(b.hash(s, key), want, q, &d)
-	s.sweep(q.now)
-	if d.OK {
-		d.Grant.From, d.Grant.Key, d.Grant.Cost, d.Grant.At = b, key, int(q.cost), now
+	q := table.Ask{Now: s.Clock(now), Cost: int64(max(cost, 1)), MaxWait: int64(maxWait)}
+	var a table.Answer
+	s.Take(b.hash(s, key), want, q, &a)
+	s.Sweep(q.Now)
+	d.answer(&a)
+	if a.OK {
+		d.Grant.From, d.Grant.Key, d.Grant.Cost, d.Grant.At, d.Grant.Mark = b, key, int(q.Cost), now, uint64(a.Mark)
 	}
 	return d
 }
@@ -76,13 +155,23 @@ func (b *Buckets) Peek(now time.Time, key Key, cost int, maxWait time.Duration) 
 	if want == nil {
 		return d
 	}
-	s.peek(b.hash(s, key), want, ask{s.clock(now), int64(max(cost, 1)), int64(maxWait)}, &d)
+	q := table.Ask{Now: s.Clock(now), Cost: int64(max(cost, 1)), MaxWait: int64(maxWait)}
+	var a table.Answer
+	s.Peek(b.hash(s, key), want, q, &a)
+	d.answer(&a)
 	return d
+}
+
+func (d *Decision) answer(a *table.Answer) {
+	d.OK, d.Never, d.Wait, d.Remaining, d.Reset = a.OK, a.Never, a.Wait, a.Left, a.Reset
+	if a.Overflow {
+		d.Source = SourceOverflow
+	}
 }
 
 // open returns the terms that key lives under, or nil when no bucket is needed to
 // decide.
-func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *terms) {
+func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *table.Terms) {
 	d.Policy = b.name
 	if b.err != nil {
 		d.Never = true
@@ -91,21 +180,21 @@ func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *terms) {
 	s := b.started(now)
 	in := b.inForce(s, key, now)
 	switch in.allow {
-	case Everything:
+	case AllowEverything:
 		d.OK, d.Remaining = true, math.MaxInt
 		return s, nil
-	case Nothing:
+	case AllowNothing:
 		d.Never = true
 		return s, nil
 	}
-	return s, in.terms.latest()
+	return s, in.terms.Latest()
 }
 
-func (b *Buckets) hash(s *state, key Key) hash {
+func (b *Buckets) hash(s *state, key Key) table.Hash {
 	if b.shared {
-		return hash{1, 0}
+		return table.Shared
 	}
-	return s.hash(key)
+	return s.Hash(key.Space, key.ID)
 }
 
 // Undo implements [Undoer]: the tokens of g come back exactly, so far as the bucket
@@ -126,32 +215,17 @@ func (b *Buckets) Adjust(now time.Time, g Grant, by int) {
 		return
 	}
 	in := b.inForce(s, g.Key, now)
-	if in.allow != Metered {
+	if in.allow != AllowMetered {
 		return
 	}
-	key, want := b.hash(s, g.Key), in.terms.latest()
+	key, want := b.hash(s, g.Key), in.terms.Latest()
 	if by > 0 {
-		s.charge(key, want, s.clock(now), int64(by))
+		s.Charge(key, want, s.Clock(now), int64(by))
 		return
 	}
 	back := min(-max(int64(by), -math.MaxInt64), int64(g.Cost))
-	s.refund(key, want, s.clock(now), grant{s.clock(g.At), int64(g.Cost), mark(g.Mark)}, back)
+	s.Refund(key, want, s.Clock(now), table.Grant{At: s.Clock(g.At), Cost: int64(g.Cost), Mark: table.Mark(g.Mark)}, back)
 }
-
-// Policy implements [Limiter].
-func (b *Buckets) Policy(key Key) Policy {
-	switch p := b.PlanOf(key); p.Allow {
-	case Everything:
-		return Policy{Name: b.name, Rate: rate.Inf, Burst: math.MaxInt}
-	case Nothing:
-		return Policy{Name: b.name}
-	default:
-		return Policy{Name: b.name, Rate: p.Rate, Burst: p.Burst}
-	}
-}
-
-// Validate implements [Limiter].
-func (b *Buckets) Validate() error { return b.err }
 
 // Stats implements [Counter]. Before the first take everything is zero.
 func (b *Buckets) Stats() Stats {
@@ -159,19 +233,9 @@ func (b *Buckets) Stats() Stats {
 	if s == nil {
 		return Stats{MaxKeys: b.maxKeys}
 	}
-	keys, most := s.keys.Load(), s.max.Load()
+	t := s.Table.Stats()
 	return Stats{
-		Keys: int(min(keys, most)), Extra: int(max(keys-most, 0)),
-		Peak: int(s.peak.Load()), MaxKeys: int(most),
-		Overflow: s.spilt.Load(), Uncharged: s.lost.Load(),
+		Keys: t.Keys, Extra: t.Extra, Peak: t.Peak, MaxKeys: t.Max,
+		Overflow: t.Overflow, Uncharged: t.Uncharged,
 	}
 }
-
-var (
-	_ Limiter  = (*Buckets)(nil)
-	_ Owner    = (*Buckets)(nil)
-	_ Peeker   = (*Buckets)(nil)
-	_ Undoer   = (*Buckets)(nil)
-	_ Adjuster = (*Buckets)(nil)
-	_ Counter  = (*Buckets)(nil)
-)

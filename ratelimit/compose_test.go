@@ -39,7 +39,7 @@ func TestAllChargesAllOrNone(t *testing.T) {
 	}
 	for l, want := range map[*ratelimit.Buckets]int{a: 3, b: 1, c: 7} {
 		if n := left(l, t0, "x"); n != want {
-			t.Errorf("%s has %d left, want %d: a refusal charges nobody", l.Policy(key("x")).Name, n, want)
+			t.Errorf("%s has %d left, want %d: a refusal charges none", l.Policy(key("x")).Name, n, want)
 		}
 	}
 	d.Undo(t0)

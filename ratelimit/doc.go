@@ -26,7 +26,7 @@
 // Balances are whole numbers of units, a token being so many units that a
 // nanosecond brings a whole number of them too. Nothing is rounded in between, so
 // the wait in a refusal is right to the nanosecond: at that instant the same
-// request passes, if nobody else drew on the bucket, and a nanosecond earlier it
+// request passes, if nothing else drew on the bucket, and a nanosecond earlier it
 // does not. A float is read as the simplest fraction it can have meant: 3.0/86400
 // is one token in 28,800 s.
 //
@@ -55,7 +55,7 @@
 // per 30 s, and every 2 s when the table is nearly full. So a flood of keys cannot
 // push out one that is owed a refusal. A key that comes into a table that was full
 // starts with the shared bucket's balance, and one that comes after a raise of the
-// burst with the old burst: nobody gains by being new.
+// burst with the old burst: a key gains nothing by being new.
 //
 // A debt never reaches the shared bucket: a key without a bucket that is charged after
 // the fact gets one of its own, at most an eighth of the bound (and 64) beyond it.

@@ -41,8 +41,8 @@ func ExampleTiers() {
 		ratelimit.Plan{Rate: 1, Burst: 5},
 		map[string]ratelimit.Plan{
 			"pro":      {Rate: 50, Burst: 100},
-			"internal": {Allow: ratelimit.Everything},
-			"banned":   {Allow: ratelimit.Nothing},
+			"internal": {Allow: ratelimit.AllowEverything},
+			"banned":   {Allow: ratelimit.AllowNothing},
 		})
 	for _, plan := range []string{"free", "pro", "internal", "banned"} {
 		p := limit.Policy(ratelimit.Key{ID: "acme", Plan: plan})

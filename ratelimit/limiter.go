@@ -2,7 +2,10 @@ package ratelimit
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Limiter decides how often a key may pass. Everything in this kit that limits a
@@ -19,16 +22,6 @@ type Limiter interface {
 	// Validate reports what is wrong with the limiter's configuration, naming the
 	// field. It is called once, at set-up.
 	Validate() error
-}
-
-// Owner is implemented by limiters in memory. Own returns a limiter with the
-// receiver's numbers whose balances belong to the caller alone, so that one
-// configuration may build two gates. When prev is a limiter of the same kind, its
-// balances are kept and the new numbers count from now on: that is a reload.
-// Limiters whose state is elsewhere by nature do not implement it and are used as
-// they are.
-type Owner interface {
-	Own(prev Limiter) Limiter
 }
 
 // Key says whose tokens are asked for.
@@ -68,7 +61,7 @@ func (d Decision) Adjust(now time.Time, by int) {
 }
 
 // Grant is a record of tokens taken. Key, Cost and At are always those of the Take
-// that made it, so that whoever keeps several grants of one request may keep them
+// that made it, so that code that keeps several grants of one request may keep them
 // once; a limiter that asks another one under a different key puts itself in From.
 type Grant struct {
 	From  Undoer // the limiter that was asked; nil when there is nothing to give back
@@ -80,7 +73,7 @@ type Grant struct {
 }
 
 // Parts are what [All] remembers of its parts' grants. It is to be kept with the
-// Mark, and its content is nobody else's business.
+// Mark, and only All reads it.
 type Parts struct {
 	marks [MaxLimits]uint64
 	held  uint8 // which parts have something to give back
@@ -89,21 +82,15 @@ type Parts struct {
 // Any reports whether there is something to remember.
 func (p *Parts) Any() bool { return p.held != 0 }
 
-// Undoer takes tokens back.
-type Undoer interface {
-	Undo(now time.Time, g Grant)
+// Unlimited admits every request. It is the only way to have no limit: no number
+// means it by accident.
+var Unlimited Limiter = unlimited{}
+
+type unlimited struct{}
+
+func (unlimited) Take(context.Context, time.Time, Key, int, time.Duration) Decision {
+	return Decision{OK: true, Remaining: math.MaxInt}
 }
 
-// Peeker is implemented by limiters that can answer without taking. Peek returns
-// what Take would have decided, with an empty Grant.
-type Peeker interface {
-	Peek(now time.Time, key Key, cost int, maxWait time.Duration) Decision
-}
-
-// Adjuster is implemented by limiters that can change a grant after the fact: by
-// more tokens (the work cost more than was asked; the balance may go into debt), or
-// by fewer, at most all of the grant. A grant is adjusted or undone once; the
-// caller keeps count.
-type Adjuster interface {
-	Adjust(now time.Time, g Grant, by int)
-}
+func (unlimited) Policy(Key) Policy { return Policy{Rate: rate.Inf, Burst: math.MaxInt} }
+func (unlimited) Validate() error   { return nil }

@@ -39,21 +39,32 @@ func (p Policy) Quota() (tokens int, per time.Duration) {
 	return p.Burst, time.Duration(seconds) * time.Second
 }
 
-// Lister is implemented by limits made of several.
-type Lister interface {
-	// AppendPolicies appends the policies in force for key to dst, in the order
-	// in which they are tested. Limits in shadow are left out.
-	AppendPolicies(dst []Policy, key Key) []Policy
+// Source says what a decision was based on.
+type Source uint8
+
+// The sources. In memory all decisions are Local.
+const (
+	SourceLocal       Source = iota // a bucket in this process, the whole truth
+	SourceOverflow                  // the strict bucket that newcomers share when the table is full
+	SourceSlot                      // a slot leased from the shared ceiling
+	SourceDirect                    // one call to the shared ceiling
+	SourceDenialCache               // refused from the store's last hint, without a call
+	SourceShare                     // this process' share while the store is away
+	SourceOpen                      // let through because the store is away
+	SourceClosed                    // refused because the store is away
+)
+
+// SourceCount is the number of sources, for arrays indexed by Source.
+const SourceCount = int(SourceClosed) + 1
+
+var sourceNames = [SourceCount]string{
+	"local", "overflow", "slot", "direct", "denial-cache", "share", "open", "closed",
 }
 
-// AppendPolicies appends the policies that l enforces on key to dst: all of them
-// when l is made of several limits, none when it is unlimited.
-func AppendPolicies(dst []Policy, l Limiter, key Key) []Policy {
-	if many, ok := l.(Lister); ok {
-		return many.AppendPolicies(dst, key)
+// String returns the source's name in metrics and logs.
+func (s Source) String() string {
+	if int(s) >= SourceCount {
+		return "unknown"
 	}
-	if p := l.Policy(key); !p.Unlimited() {
-		dst = append(dst, p)
-	}
-	return dst
+	return sourceNames[s]
 }

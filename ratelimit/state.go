@@ -1,16 +1,21 @@
 package ratelimit
 
 import (
-	"sync"
+	"iter"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/headgate-go/headgate/ratelimit/internal/table"
 )
 
 // state is what a limiter in memory has once it knows the time: a table, and the
 // terms that its plans have there.
 type state struct {
-	*table
+	*table.Table
 	rest  inForce
 	plans map[string]inForce
 }
@@ -18,7 +23,7 @@ type state struct {
 // inForce is a plan's part in a table: terms when it is metered.
 type inForce struct {
 	allow Allow
-	terms *terms
+	terms *table.Terms
 }
 
 // Own implements [Owner]. Balances are kept when prev is a limiter of this kind and
@@ -53,21 +58,26 @@ func (b *Buckets) start(now time.Time) {
 		old = *b.prev.started(now)
 		b.prev = nil
 	} else {
-		old.table = newTable(now, b.maxKeys)
+		old.Table = table.New(now, b.maxKeys)
 	}
-	at := old.clock(now)
-	s := &state{table: old.table}
+	s := &state{Table: old.Table}
 	if len(b.plans) > 0 {
 		s.plans = make(map[string]inForce, len(b.plans))
 	}
-	s.max.Store(int64(b.maxKeys))
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	s.rest = s.book.enterLocked(old.rest, b.rest, at)
-	for name, t := range b.plans {
-		s.plans[name] = s.book.enterLocked(old.plans[name], t, at)
-	}
-	b.state.Store(s)
+	s.Bound(b.maxKeys)
+	s.Change(s.Clock(now), func(replace func(*table.Terms, table.Limit) *table.Terms) {
+		enter := func(old inForce, t tier) inForce {
+			if t.Allow != AllowMetered {
+				return inForce{allow: t.Allow}
+			}
+			return inForce{terms: replace(old.terms, t.Limit)}
+		}
+		s.rest = enter(old.rest, b.rest)
+		for name, t := range b.plans {
+			s.plans[name] = enter(old.plans[name], t)
+		}
+		b.state.Store(s)
+	})
 }
 
 // inForce returns what applies to key.
@@ -83,69 +93,90 @@ func (b *Buckets) inForce(s *state, key Key, now time.Time) inForce {
 
 func (b *Buckets) pickedInForce(s *state, key Key, now time.Time) inForce {
 	p := b.picked(key)
-	if p.Allow != Metered {
+	if p.Allow != AllowMetered {
 		return inForce{allow: p.Allow}
 	}
 	if p.Rate == b.rest.Rate && p.Burst == b.rest.Burst {
 		return s.rest
 	}
-	if t := s.book.priced(p.Rate, p.Burst, s.clock(now)); t != nil {
+	if t := s.Priced(p.Rate, p.Burst, s.Clock(now)); t != nil {
 		return inForce{terms: t}
 	}
 	return s.rest
 }
 
-// enterLocked puts a plan's terms in the place of those it had before.
-func (k *termsBook) enterLocked(old inForce, t tier, now int64) inForce {
-	switch {
-	case t.Allow != Metered:
-		return inForce{allow: t.Allow}
-	case old.terms != nil:
-		return inForce{terms: k.replaceLocked(old.terms.latest(), t.pace, now)}
+// Policy implements [Limiter].
+func (b *Buckets) Policy(key Key) Policy {
+	switch p := b.PlanOf(key); p.Allow {
+	case AllowEverything:
+		return Policy{Name: b.name, Rate: rate.Inf, Burst: math.MaxInt}
+	case AllowNothing:
+		return Policy{Name: b.name}
 	default:
-		return inForce{terms: k.addLocked(t.pace, now)}
+		return Policy{Name: b.name, Rate: p.Rate, Burst: p.Burst}
 	}
 }
 
-// price is what a function may ask of a bucket.
-type price struct {
-	rate  rate.Limit
-	burst int
+// Validate implements [Limiter].
+func (b *Buckets) Validate() error { return b.err }
+
+// PlanOf implements [Planner].
+func (b *Buckets) PlanOf(key Key) Plan {
+	if b.pick != nil {
+		return b.picked(key)
+	}
+	if t, ok := b.plans[key.Plan]; ok {
+		return t.Plan
+	}
+	return b.rest.Plan
 }
 
-// maxPrices bounds how many different numbers a function can enter.
-const maxPrices = 4096
-
-// prices finds the terms of numbers that a function named.
-type prices struct {
-	mu   sync.RWMutex
-	byNo map[price]*terms
+// picked returns what the function says, with the fallback's numbers where it says
+// nothing or nothing valid.
+func (b *Buckets) picked(key Key) Plan {
+	p := b.pick(key)
+	if p.Unset() || p.Allow > AllowNothing || p.Allow == AllowMetered && (p.Burst < 1 || table.CheckRate(p.Rate) != nil) {
+		p.Rate, p.Burst, p.Allow = b.rest.Rate, b.rest.Burst, b.rest.Allow
+	}
+	return p
 }
 
-// priced returns the terms for the numbers, or nil when there are too many kinds.
-func (k *termsBook) priced(limit rate.Limit, burst int, now int64) *terms {
-	no := price{limit, burst}
-	k.prices.mu.RLock()
-	t := k.prices.byNo[no]
-	k.prices.mu.RUnlock()
-	if t != nil {
-		return t
+// saysMore reports whether a plan may say more than a rate. What a function says
+// is not known beforehand.
+func (b *Buckets) saysMore() bool {
+	if b.pick != nil {
+		return true
 	}
-	p, err := newPace(limit, burst)
-	if err != nil {
-		return nil
+	for _, p := range b.Plans() {
+		if p.Cost > 1 || p.Level != "" || p.Share > 0 {
+			return true
+		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.prices.mu.Lock()
-	defer k.prices.mu.Unlock()
-	if t = k.prices.byNo[no]; t != nil || len(k.prices.byNo) >= maxPrices {
-		return t
-	}
-	if k.prices.byNo == nil {
-		k.prices.byNo = map[price]*terms{}
-	}
-	t = k.addLocked(p, now)
-	k.prices.byNo[no] = t
-	return t
+	return false
 }
+
+// Plans implements [PlanTable].
+func (b *Buckets) Plans() iter.Seq2[string, Plan] {
+	return func(yield func(string, Plan) bool) {
+		if !yield("", b.rest.Plan) {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(b.plans)) {
+			if !yield(name, b.plans[name].Plan) {
+				return
+			}
+		}
+	}
+}
+
+var (
+	_ Limiter   = (*Buckets)(nil)
+	_ Undoer    = (*Buckets)(nil)
+	_ Adjuster  = (*Buckets)(nil)
+	_ Peeker    = (*Buckets)(nil)
+	_ Owner     = (*Buckets)(nil)
+	_ Adopter   = (*Buckets)(nil)
+	_ Planner   = (*Buckets)(nil)
+	_ PlanTable = (*Buckets)(nil)
+	_ Counter   = (*Buckets)(nil)
+)

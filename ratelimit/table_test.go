@@ -25,7 +25,10 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-func TestCase_RL11(t *testing.T) {
+// A wave of keys leaves no memory behind, and frees no key that is owed a refusal.
+//
+// Case RL-11: public reports on rate limiters
+func TestMemoryReturnsAfterAWaveOfKeys(t *testing.T) {
 	const identities = manyKeys
 	l := PerKey(1, 10, MaxKeys(2*identities))
 	base := heap()
@@ -45,7 +48,7 @@ func TestCase_RL11(t *testing.T) {
 		t.Errorf("%d bytes of heap per key, want at most 100", per)
 	}
 
-	// Somebody is owed a refusal throughout.
+	// One key is owed a refusal throughout.
 	for range 10 {
 		ask1(l, now, "greedy")
 	}
@@ -129,45 +132,6 @@ func TestNewcomersShareOneStrictBucket(t *testing.T) {
 	}
 }
 
-// A decision grows at most one shard, or cleans at most sweepSteps of them, and no
-// shard of a full table is large: BenchmarkLongestStep has what that takes.
-func TestNoStepIsLong(t *testing.T) {
-	l := PerKey(1000, 1, MaxKeys(manyKeys))
-	now := epoch
-	for i := range manyKeys {
-		ask1(l, now, strconv.Itoa(i))
-	}
-	largest := 0
-	shards := l.state.Load().shards
-	for i := range shards {
-		largest = max(largest, len(shards[i].slots))
-	}
-	if most := 2 * shardKeys; largest > most {
-		t.Errorf("a shard of %d slots, want at most %d", largest, most)
-	}
-	for l.Stats().Keys > 1 {
-		before := l.Stats().Keys
-		now = now.Add(time.Hour)
-		ask1(l, now, "light")
-		if gone := before - l.Stats().Keys; gone > sweepSteps*2*shardKeys || gone <= 0 && before > 1 {
-			t.Fatalf("%d buckets forgotten in one step", gone)
-		}
-	}
-}
-
-// A sweep by a caller whose clock is a little ahead frees nobody whose clock is not.
-func TestForgettingDoesNotRunAhead(t *testing.T) {
-	l := PerKey(1000, 1)
-	ask1(l, epoch, "a")
-	table := l.state.Load()
-	for i := range table.shards {
-		table.shards[i].sweepLocked(&table.book, int64(time.Millisecond))
-	}
-	if d := ask1(l, epoch.Add(time.Millisecond-time.Microsecond), "a"); d.OK || d.Wait != time.Microsecond {
-		t.Errorf("a microsecond early: %+v", d)
-	}
-}
-
 // However many goroutines race for one key, and whatever the order in which their
 // clocks reach it, they pass exactly the burst and what refilled; what they undo
 // can be had again.
@@ -204,8 +168,8 @@ func TestRacingCallersPassExactlyTheBurst(t *testing.T) {
 	}
 }
 
-// Keys come, go, overflow, reload and are looked at from all sides at once; the
-// table's count agrees with its content, and no key got more than it may.
+// Keys come, go, overflow, reload and are looked at from all sides at once: no key gets
+// more than it may.
 func TestRacingTable(t *testing.T) {
 	const bound, keys = 64, 200
 	var limit atomic.Pointer[Buckets]
@@ -234,12 +198,7 @@ func TestRacingTable(t *testing.T) {
 			t.Errorf("key %d passed %d times, at most 201", k, n)
 		}
 	}
-	table := limit.Load().state.Load().table
-	used := 0
-	for i := range table.shards {
-		used += table.shards[i].used
-	}
-	if n := limit.Load().Stats(); n.Keys != used || n.Peak > bound {
-		t.Errorf("%+v, but %d buckets", n, used)
+	if s := limit.Load().Stats(); s.Keys > bound || s.Peak > bound {
+		t.Errorf("%+v, the bound is %d", s, bound)
 	}
 }

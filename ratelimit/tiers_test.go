@@ -22,8 +22,8 @@ func tiers() *ratelimit.Buckets {
 	return ratelimit.Tiers(free, map[string]ratelimit.Plan{
 		"pro":      {Rate: 10, Burst: 50, Cost: 2, Level: "high", Share: 0.5},
 		"trial":    {Cost: 3},
-		"internal": {Allow: ratelimit.Everything},
-		"banned":   {Allow: ratelimit.Nothing},
+		"internal": {Allow: ratelimit.AllowEverything},
+		"banned":   {Allow: ratelimit.AllowNothing},
 		"once":     {Rate: 0, Burst: 1},
 	})
 }
@@ -108,7 +108,7 @@ func TestTiersFromAFunction(t *testing.T) {
 		case "big":
 			return ratelimit.Plan{Rate: 1, Burst: len(k.ID) * 10}
 		case "internal":
-			return ratelimit.Plan{Allow: ratelimit.Everything}
+			return ratelimit.Plan{Allow: ratelimit.AllowEverything}
 		case "mad":
 			return ratelimit.Plan{Rate: rate.Inf, Burst: 1}
 		}
@@ -141,7 +141,7 @@ func TestBadPlansAreNamed(t *testing.T) {
 		"rate":  {Rate: -1, Burst: 1},
 		"burst": {Rate: 1},
 		"Allow": {Allow: 7},
-		"Rate":  {Allow: ratelimit.Everything, Rate: 1},
+		"Rate":  {Allow: ratelimit.AllowEverything, Rate: 1},
 		"Cost":  {Rate: 1, Burst: 1, Cost: -1},
 		"Share": {Rate: 1, Burst: 1, Share: math.NaN()},
 	} {
@@ -161,7 +161,7 @@ func TestReloadKeepsBalancesAndCountsFromNow(t *testing.T) {
 	abandoned := ratelimit.Own(ratelimit.PerKey(1000, 1000), old)
 	next := ratelimit.Own(ratelimit.PerKey(100, 20), old)
 	if d := take(old, t0.Add(time.Second), "x", 1); !d.OK || d.Remaining != 2 {
-		t.Errorf("before anybody uses the new numbers: %+v, want 2 left", d)
+		t.Errorf("before the first use of the new numbers: %+v, want 2 left", d)
 	}
 	reloaded := t0.Add(2 * time.Second)
 	if d := take(next, reloaded, "y", 1); !d.OK || d.Remaining != 9 {

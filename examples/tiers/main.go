@@ -54,7 +54,7 @@ func options(s settings) admission.Options {
 					"free":     {Rate: 1, Burst: s.freeBurst, Share: 0.25},
 					"trial":    {Rate: 5, Burst: 10, Cost: 2},
 					"pro":      {Rate: 10, Burst: 20, Level: "high", Share: 0.75},
-					"internal": {Allow: ratelimit.Everything, Level: "critical"},
+					"internal": {Allow: ratelimit.AllowEverything, Level: "critical"},
 				}, ratelimit.Name("plan")),
 			ratelimit.Global(100, 200), // everybody together
 		),

@@ -15,12 +15,13 @@ const module = "github.com/headgate-go/headgate"
 // rooms lists, for each package users import, what it may import beyond the
 // standard library, transitively. A package missing here fails the test.
 var rooms = map[string][]string{
-	"priority":         {},
-	"shed":             {"priority"},
-	"shed/pressure":    {"shed", "priority"},
-	"queue":            {"shed", "priority"},
-	"ratelimit":        {"golang.org/x/time/rate"},
-	"ratelimit/window": {"ratelimit", "golang.org/x/time/rate", "github.com/go-chi/httprate", "github.com/klauspost/cpuid/v2", "github.com/zeebo/xxh3"},
+	"priority":                 {},
+	"shed":                     {"priority"},
+	"shed/pressure":            {"shed", "priority"},
+	"queue":                    {"shed", "priority"},
+	"ratelimit":                {"ratelimit/internal/table", "golang.org/x/time/rate"},
+	"ratelimit/internal/table": {"golang.org/x/time/rate"},
+	"ratelimit/window":         {"ratelimit", "golang.org/x/time/rate", "github.com/go-chi/httprate", "github.com/klauspost/cpuid/v2", "github.com/zeebo/xxh3"},
 	"admission": {"admission/caller", "admission/internal/answer", "admission/internal/top", "admission/internal/writer",
 		"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
 	"admission/caller":          {"priority"},
@@ -58,7 +59,11 @@ func TestImportsFollowTheArrows(t *testing.T) {
 			if standard(packages, dep) {
 				continue
 			}
-			if !slices.Contains(allowed, strings.TrimPrefix(dep, module+"/")) {
+			dep = strings.TrimPrefix(dep, module+"/")
+			if owner, _, inside := strings.Cut(dep, "/internal/"); inside && owner != room && slices.Contains(allowed, owner) {
+				continue // who may use a room links its inner parts
+			}
+			if !slices.Contains(allowed, dep) {
 				t.Errorf("%s imports %s", room, dep)
 			}
 		}

@@ -27,7 +27,8 @@ type Operation struct {
 	key     ratelimit.Key
 	svc     *service
 	limiter ratelimit.Limiter
-	shared  ratelimit.Feedback // set when the limiter adapts by itself
+	shared  ratelimit.Feedback // to be told of throttles
+	adapts  bool               // the limiter: its rate and pause are enforced by itself
 	retries *retryBudget
 	counts  counts
 

@@ -179,6 +179,7 @@ func (p *Pacer) newOperation(key ratelimit.Key, svc *service) *Operation {
 	o := &Operation{pacer: p, key: key, svc: svc, limiter: p.opts.Rate, retries: newRetryBudget(p.opts.Budget)}
 	o.line.op = o
 	o.shared, _ = p.opts.Rate.(ratelimit.Feedback)
+	o.adapts = ratelimit.Adapts(p.opts.Rate)
 	return o
 }
 

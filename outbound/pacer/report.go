@@ -170,7 +170,7 @@ func (o *Operation) slow(now time.Time, s slowdown) (cut, paused bool) {
 	if s.pause > 0 && now.Add(s.pause).After(o.paused[s.level]) {
 		paused = o.paused.extend(now.Add(s.pause+Jitter(s.pause)), s.level)
 	}
-	if o.shared == nil && s.factor < 1 {
+	if !o.adapts && s.factor < 1 {
 		if cut = o.cutLocked(now, s, p); cut { // the first call to go is one of the highest level
 			o.bucket.reset(now.Add(o.pauseLeft(now, highest)), now)
 		}

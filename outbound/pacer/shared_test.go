@@ -49,3 +49,32 @@ func TestALimiterThatAdaptsItselfGetsTheThrottles(t *testing.T) {
 		}
 	})
 }
+
+// A wrapper changes neither what a limiter is told nor who adapts: a limit in shadow is
+// told and enforces nothing, and a scope around a plain one adapts no more than that.
+//
+// Case LI-09: tried on the product
+func TestWrappedLimitersAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wrap func(ratelimit.Limiter) ratelimit.Limiter
+		told bool
+		cuts uint64
+	}{
+		"a scope":         {func(l ratelimit.Limiter) ratelimit.Limiter { return ratelimit.Scoped("s", l) }, true, 0},
+		"one of several":  {func(l ratelimit.Limiter) ratelimit.Limiter { return ratelimit.All(ratelimit.PerKey(50, 5), l) }, true, 0},
+		"shadow":          {ratelimit.Shadow, true, 1},
+		"a scope of none": {func(ratelimit.Limiter) ratelimit.Limiter { return ratelimit.Scoped("s", ratelimit.PerKey(50, 5)) }, false, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			limiter := &adapting{}
+			p := newPacer(t, pacer.Options{Rate: tc.wrap(limiter)})
+			p.Report(t.Context(), push, throttled(3*time.Second))
+			if told := len(limiter.heard) == 1; told != tc.told {
+				t.Errorf("%s: told %v", name, limiter.heard)
+			}
+			if o := p.Stats().Operations[0]; o.Cuts != tc.cuts {
+				t.Errorf("%s: %d cuts here, want %d", name, o.Cuts, tc.cuts)
+			}
+		})
+	}
+}

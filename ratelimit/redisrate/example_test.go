@@ -54,7 +54,7 @@ func ExampleTiers() {
 	defer stop()
 	limiter := redisrate.Tiers(rdb, ratelimit.Plan{Rate: 0.1, Burst: 2}, map[string]ratelimit.Plan{
 		"gold":  {Rate: 0.5, Burst: 5},
-		"staff": {Allow: ratelimit.Everything},
+		"staff": {Allow: ratelimit.AllowEverything},
 	}, redisrate.Name("api"), redisrate.Timeouts(time.Second, time.Second))
 	defer limiter.Close()
 

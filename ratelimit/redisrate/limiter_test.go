@@ -143,7 +143,7 @@ func TestAdjustChargesAfterTheFact(t *testing.T) {
 func TestPlansHaveTheirOwnNumbers(t *testing.T) {
 	s := startServer(t)
 	l := Tiers(s.client(t), ratelimit.Plan{Rate: slow, Burst: 2}, map[string]ratelimit.Plan{
-		"gold": {Rate: slow, Burst: 5}, "staff": {Allow: ratelimit.Everything}, "banned": {Allow: ratelimit.Nothing}, "plain": {},
+		"gold": {Rate: slow, Burst: 5}, "staff": {Allow: ratelimit.AllowEverything}, "banned": {Allow: ratelimit.AllowNothing}, "plain": {},
 	}, quiet)
 	defer l.Close()
 	if err := l.Validate(); err != nil {

@@ -116,7 +116,7 @@ const (
 )
 
 func (c *config) validate() error {
-	if c.tiers.rest.Allow == ratelimit.Metered {
+	if c.tiers.rest.Allow == ratelimit.AllowMetered {
 		if err := c.limit.validate("rate", "burst"); err != nil {
 			return err
 		}

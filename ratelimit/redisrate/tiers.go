@@ -28,10 +28,10 @@ type tiers struct {
 
 func (ts *tiers) validate() error {
 	for name, p := range ts.plans {
-		if p.Allow > ratelimit.Nothing {
+		if p.Allow > ratelimit.AllowNothing {
 			return fmt.Errorf("redisrate: Allow of plan %q is %d, must be Metered, Everything or Nothing", name, p.Allow)
 		}
-		if p.Allow != ratelimit.Metered {
+		if p.Allow != ratelimit.AllowMetered {
 			continue
 		}
 		if err := limitOf(p).validate("rate of plan "+name, "burst of plan "+name); err != nil {
@@ -83,9 +83,9 @@ func (l *Limiter) unmetered(plan string) (d ratelimit.Decision, ok bool) {
 		p = l.conf.tiers.rest
 	}
 	switch p.Allow {
-	case ratelimit.Everything:
+	case ratelimit.AllowEverything:
 		return everything, true
-	case ratelimit.Nothing:
+	case ratelimit.AllowNothing:
 		return ratelimit.Decision{Never: true, Policy: l.conf.name}, true
 	}
 	return d, false

@@ -26,12 +26,12 @@
 // counts, use a bucket with a low rate and a large burst instead: it is exact.
 //
 // Retry-After is exact for the estimate: a caller that waits that long is admitted
-// if nobody else drew on its quota.
+// if nothing else drew on its quota.
 //
 // # When the counter is slow or away
 //
 // A call to a foreign counter is given [Timeout], and [Fallback] says what happens
-// without its answer: this process' own count decides (the default), everybody
-// passes, or nobody. A caller never sees an error. After a failure the counter is
+// without its answer: this process' own count decides (the default), every
+// request passes, or none. A caller never sees an error. After a failure the counter is
 // left alone for a second.
 package window

@@ -47,7 +47,7 @@ func TestAQuotaADay(t *testing.T) {
 		t.Errorf("wait %v, want %v", d.Wait, want)
 	}
 	if d := take(l, noon, "b", 1); !d.OK {
-		t.Errorf("somebody else: %+v", d)
+		t.Errorf("another key: %+v", d)
 	}
 	if d := take(l, noon, "b", 10_001); !d.Never {
 		t.Errorf("more than the quota: %+v, want Never", d)

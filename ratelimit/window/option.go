@@ -56,6 +56,6 @@ type Away uint8
 // What happens without an answer.
 const (
 	Local  Away = iota // this process' own count decides
-	Open               // everybody passes
-	Closed             // nobody passes
+	Open               // every request passes
+	Closed             // no request passes
 )

@@ -1,4 +1,4 @@
-package ratelimit
+package table
 
 import (
 	"math/bits"
@@ -21,7 +21,7 @@ type shard struct {
 // slot is a bucket and the hash of its key, together a cache line. The low bit of a
 // hash is always set: zero is an empty slot.
 type slot struct {
-	key hash
+	key Hash
 	bucket
 }
 
@@ -32,13 +32,13 @@ const (
 
 // home is where the search for key starts: its second word scaled to the array, so
 // that arrays may have any length.
-func (s *shard) home(key hash) int {
+func (s *shard) home(key Hash) int {
 	hi, _ := bits.Mul64(key.what, uint64(len(s.slots)))
 	return int(hi)
 }
 
 // findLocked returns the bucket of key, or nil.
-func (s *shard) findLocked(key hash) *bucket {
+func (s *shard) findLocked(key Hash) *bucket {
 	if len(s.slots) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *shard) after(i int) int {
 }
 
 // addLocked enters the bucket of a key that is not there.
-func (s *shard) addLocked(key hash, b bucket) {
+func (s *shard) addLocked(key Hash, b bucket) {
 	// Four fifths full at most: probes stay short, and after growing by an eighth
 	// a key still costs 90 bytes.
 	if s.used+s.used/4+1 >= len(s.slots) {
@@ -104,7 +104,7 @@ func makeSlots(n int) []slot {
 const grace = int64(time.Second)
 
 // sweepLocked forgets the buckets that are full again, and returns how many.
-func (s *shard) sweepLocked(book *termsBook, now int64) int {
+func (s *shard) sweepLocked(book *book, now int64) int {
 	kept := 0
 	for i := range s.slots {
 		slot := &s.slots[i]
@@ -136,5 +136,43 @@ func (s *shard) compactLocked(kept int) {
 		if old[i].key.where&1 != 0 {
 			s.placeLocked(old[i])
 		}
+	}
+}
+
+// Every bucket is looked at once per round. A round is short when room is scarce.
+const (
+	sweepRound     = 30 * time.Second
+	sweepRoundFull = 2 * time.Second
+	sweepSteps     = 8 // shards per call at most: some 8 k buckets, a fraction of a millisecond
+)
+
+// Sweep forgets full buckets in the shards whose turn has come. It is called after
+// each Take, outside any lock, and mostly returns at once.
+func (t *Table) Sweep(now int64) {
+	due := t.sweepDue.Load()
+	// A due time far ahead was set by a clock that has since gone back.
+	if now < due && due-now <= int64(sweepRound) {
+		return
+	}
+	if !t.sweepMu.TryLock() {
+		return
+	}
+	defer t.sweepMu.Unlock()
+	pause := int64(sweepRound)
+	if max := t.max.Load(); t.keys.Load() > max-max/8 {
+		pause = int64(sweepRoundFull)
+	}
+	pause = pause/int64(len(t.shards)) + 1
+	steps := min(max((now-due)/pause+1, 1), sweepSteps, int64(len(t.shards)))
+	t.sweepDue.Store(now + pause)
+	if t.sweepNext == 0 {
+		t.book.rest(now)
+	}
+	for range steps {
+		s := &t.shards[t.sweepNext]
+		t.sweepNext = (t.sweepNext + 1) % len(t.shards)
+		s.mu.Lock()
+		t.keys.Add(-int64(s.sweepLocked(&t.book, now)))
+		s.mu.Unlock()
 	}
 }

@@ -30,7 +30,10 @@ func valid(t testing.TB, l ratelimit.Limiter) ratelimit.Limiter {
 	return l
 }
 
-func TestCase_RL03(t *testing.T) {
+// Three a day are 28,800 s apart, however the rate is written.
+//
+// Case RL-03: public reports on rate limiters
+func TestASlowRateIsExact(t *testing.T) {
 	for name, perDay := range map[string]rate.Limit{
 		"three in 86400 s":  3.0 / 86400,
 		"every eight hours": rate.Every(8 * time.Hour),
@@ -59,7 +62,10 @@ func TestCase_RL03(t *testing.T) {
 	}
 }
 
-func TestCase_RL05(t *testing.T) {
+// Bursts at the edges of the number types.
+//
+// Case RL-05: public reports on rate limiters
+func TestHugeBurstsDoNotOverflow(t *testing.T) {
 	for _, wide := range []int64{1 << 31, 1<<53 + 1, math.MaxInt64} {
 		burst := int(min(wide, math.MaxInt)) // what an int holds on this machine
 		t.Run(strconv.Itoa(burst), func(t *testing.T) {
@@ -83,7 +89,10 @@ func TestCase_RL05(t *testing.T) {
 	}
 }
 
-func TestCase_RL06(t *testing.T) {
+// A number that makes no sense, or means nothing, admits no more than it says.
+//
+// Case RL-06: public reports on rate limiters
+func TestOddNumbersAreNeverUnlimited(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit rate.Limit
 		burst int
@@ -124,7 +133,10 @@ func TestCase_RL06(t *testing.T) {
 	}
 }
 
-func TestCase_RL09(t *testing.T) {
+// In any window T at most burst + rate·T pass, however often is asked.
+//
+// Case RL-09: public reports on rate limiters
+func TestPollingAWaitingBucketGainsNothing(t *testing.T) {
 	l := valid(t, ratelimit.PerKey(rate.Every(time.Minute), 10))
 	var passed []time.Duration
 	for range 10 {
@@ -149,7 +161,10 @@ func TestCase_RL09(t *testing.T) {
 	}
 }
 
-func TestCase_RL12(t *testing.T) {
+// One caller over its limit uses up nothing that others share.
+//
+// Case RL-12: public reports on rate limiters
+func TestAKeysOwnRefusalTakesNothingFromTheSharedLimit(t *testing.T) {
 	for name, l := range map[string]ratelimit.Limiter{
 		"tenant first": ratelimit.All(ratelimit.PerKey(rate.Every(time.Minute), 1), ratelimit.Global(10.0/60, 10)),
 		"global first": ratelimit.All(ratelimit.Global(10.0/60, 10), ratelimit.PerKey(rate.Every(time.Minute), 1)),
@@ -176,7 +191,10 @@ func TestCase_RL12(t *testing.T) {
 	}
 }
 
-func TestCase_RL15(t *testing.T) {
+// A request that costs too much leaves the tokens for a smaller one.
+//
+// Case RL-15: public reports on rate limiters
+func TestARefusalTakesNothing(t *testing.T) {
 	l := valid(t, ratelimit.PerKey(rate.Every(time.Hour), 10))
 	take(l, t0, "a", 8)
 	if d := take(l, t0, "a", 5); d.OK || d.Remaining != 2 || d.Wait != 3*time.Hour {
@@ -198,15 +216,21 @@ func offer(l ratelimit.Limiter, perSecond int, during time.Duration) (admitted i
 	return admitted
 }
 
-func TestCase_RL23(t *testing.T) {
+// Five times the rate is offered; the rate and the burst pass.
+//
+// Case RL-23: public reports on rate limiters
+func TestOverloadAdmitsTheRate(t *testing.T) {
 	l := valid(t, ratelimit.PerKey(1000, 1000))
 	if n := offer(l, 5000, 10*time.Second); n < 10_900 || n > 11_100 {
 		t.Errorf("%d admitted, want 11,000 within 1 %%", n)
 	}
 }
 
-func TestCase_RL24(t *testing.T) {
-	// How long handlers run is nothing a limiter could know: no call tells it.
+// How long work takes is no matter of the rate.
+//
+// Case RL-24: public reports on rate limiters
+func TestLongHandlersDoNotMatterToTheRate(t *testing.T) {
+	// No call tells a limiter how long handlers run.
 	l := valid(t, ratelimit.PerKey(10, 10))
 	if n := offer(l, 20, 5*time.Second); n < 58 || n > 61 {
 		t.Errorf("%d of 100 admitted, want 58 to 61", n)

@@ -1,4 +1,4 @@
-package ratelimit
+package table
 
 import (
 	"errors"
@@ -9,6 +9,15 @@ import (
 
 	"golang.org/x/time/rate"
 )
+
+// Limit is a rate and a burst as whole numbers. A token is made of `token` units
+// and a nanosecond brings `gain` of them, so that a balance never sees a rounded
+// float: advice followed to the nanosecond is admitted, and nothing drifts.
+type Limit struct {
+	token uint64 // units in one token, at least 1
+	gain  uint64 // units per nanosecond; 0 never refills
+	burst int64  // tokens in a full bucket
+}
 
 // The rates a bucket can keep: about one token in 31 years, and a petabyte a
 // second for limits that count bytes. Inside them no arithmetic here overflows.
@@ -22,27 +31,20 @@ const (
 // sums and differences of instants and waits fit an int64.
 const forever = int64(1) << 62
 
-// pace is a rate and a burst as whole numbers. A token is made of `token` units
-// and a nanosecond brings `gain` of them, so that a balance never sees a rounded
-// float: advice followed to the nanosecond is admitted, and nothing drifts.
-type pace struct {
-	token uint64 // units in one token, at least 1
-	gain  uint64 // units per nanosecond; 0 never refills
-	burst int64  // tokens in a full bucket
-}
-
-func newPace(limit rate.Limit, burst int) (pace, error) {
-	if err := checkRate(limit); err != nil {
-		return pace{}, err
+// NewLimit returns limit tokens per second and the given burst as whole numbers.
+func NewLimit(limit rate.Limit, burst int) (Limit, error) {
+	if err := CheckRate(limit); err != nil {
+		return Limit{}, err
 	}
 	if burst < 1 {
-		return pace{}, fmt.Errorf("burst is %d, must be at least 1", burst)
+		return Limit{}, fmt.Errorf("burst is %d, must be at least 1", burst)
 	}
 	token, gain := fraction(float64(limit))
-	return pace{token: token, gain: gain, burst: int64(burst)}, nil
+	return Limit{token: token, gain: gain, burst: int64(burst)}, nil
 }
 
-func checkRate(limit rate.Limit) error {
+// CheckRate reports why a bucket cannot keep limit.
+func CheckRate(limit rate.Limit) error {
 	switch {
 	case math.IsNaN(float64(limit)):
 		return errors.New("rate is NaN")
@@ -93,7 +95,7 @@ func simplest(low, high *big.Rat) (num, den *big.Int) {
 
 // earned returns what elapsed nanoseconds add to part: whole tokens and the units
 // left over. Past 2⁶⁴ tokens it says so with full.
-func (p *pace) earned(elapsed int64, part uint64) (tokens, rest uint64, full bool) {
+func (p *Limit) earned(elapsed int64, part uint64) (tokens, rest uint64, full bool) {
 	hi, lo := bits.Mul64(uint64(elapsed), p.gain)
 	lo, carry := bits.Add64(lo, part, 0)
 	hi += carry
@@ -109,7 +111,7 @@ func (p *pace) earned(elapsed int64, part uint64) (tokens, rest uint64, full boo
 
 // span returns the nanoseconds that bring tokens, less the part already there,
 // rounded down, and whether that rounding lost anything. It is at most forever.
-func (p *pace) span(tokens, part uint64) (ns int64, inexact bool) {
+func (p *Limit) span(tokens, part uint64) (ns int64, inexact bool) {
 	if p.gain == 0 {
 		return forever, false
 	}
