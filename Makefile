@@ -1,11 +1,11 @@
-.PHONY: help check fuzz bench e2e
+.PHONY: help check fuzz bench e2e reports release
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-check: ## format, vet, tests, race, lint, arrows, docs' code
-	bash .ci/run format vet test race lint
+check: ## format, tidy, vet, tests, race, lint, arrows, docs' code
+	bash .ci/run format tidy vet test race lint
 
 fuzz: ## every fuzz target for a minute (FUZZTIME=5m for longer)
 	@for pkg in $$(go list ./...); do \
@@ -20,3 +20,9 @@ bench: ## the gate beside the bare pieces (all peers: GOWORK=off go -C bench run
 
 e2e: ## real Redis, Prometheus, browser, nginx (installs them with apt)
 	bash .ci/run modules e2e
+
+reports: ## docs/field-reports.md, from the comments above the tests
+	go test ./internal/house -run FieldReports -update
+
+release: ## the commit and tags of VERSION=v0.1.0, dry; REAL=yes tags this repository
+	bash .ci/release $(if $(REAL),-real) $(VERSION)

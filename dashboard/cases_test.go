@@ -25,7 +25,9 @@ const hostile = `<img src=x onerror="alert(1)"></script>'"` + "\u2028"
 
 // Data is declared as data, and nothing in it can be taken for markup. (What the
 // page makes of it is seen in a browser, in e2e.)
-func TestCase_DB01(t *testing.T) {
+//
+// Case DB-01: field report
+func TestDataIsDeclaredAsData(t *testing.T) {
 	gate := admission.MustNew(admission.Options{
 		Name: hostile, Rate: ratelimit.PerKey(1, 1), Limit: shed.Fixed(1),
 		Pools: map[string]admission.Pool{hostile: {Limit: shed.Fixed(1)}},
@@ -60,7 +62,9 @@ func TestCase_DB01(t *testing.T) {
 }
 
 // Readers that vanish or stall are dropped, and slow nobody.
-func TestCase_DB03(t *testing.T) {
+//
+// Case DB-03: field report
+func TestReadersThatVanishOrStallAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1)})
 		dial := served(t, dashboard.Handler(dashboard.Gate(gate)))
@@ -103,7 +107,9 @@ func connections() int {
 }
 
 // The page answers when nothing else does.
-func TestCase_DB05(t *testing.T) {
+//
+// Case DB-05: field report
+func TestThePageAnswersWhileTheGateIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{

@@ -10,16 +10,18 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 // board is the page and what it shows. What it is made of is fixed at set-up.
 type board struct {
 	title      string
 	guard      func(*http.Request) bool // nil: everybody may look
-	gates      []Gated
+	gates      []gated
 	transports []namedTransport
 	queues     []namedQueue
-	stores     []Stored
+	stores     []ratelimit.Stored
 
 	latest  latest
 	streams streams

@@ -13,29 +13,30 @@ import (
 // Part is something the page shows, or a rule for who may see it.
 type Part func(*board)
 
-// Gated is a gate: an *[admission.Gate].
-type Gated interface{ Stats() admission.Stats }
+// gated is an *[admission.Gate].
+type gated interface{ Stats() admission.Stats }
 
-// Gate shows a gate: how much is served and refused, its pools, its limits, who is
+// Gate shows a gate, an *[admission.Gate]: how much is served and refused, its pools, its limits, who is
 // over them, and the stores behind them. Gates of one name should not be shown on
 // one page.
-func Gate(g Gated) Part { return func(b *board) { b.gates = append(b.gates, g) } }
+func Gate(g gated) Part { return func(b *board) { b.gates = append(b.gates, g) } }
 
-// Calling is an *[outbound.Transport] or an *[pacer.Pacer].
-type Calling interface{ Stats() pacer.Stats }
+// calling is an *[outbound.Transport] or an *[pacer.Pacer].
+type calling interface{ Stats() pacer.Stats }
 
 type namedTransport struct {
 	name string
-	Calling
+	calling
 }
 
-// Outbound shows the calls that the service makes through t.
-func Outbound(name string, t Calling) Part {
+// Outbound shows the calls that the service makes through t, an [outbound.Transport]
+// or its pacer.
+func Outbound(name string, t calling) Part {
 	return func(b *board) { b.transports = append(b.transports, namedTransport{name, t}) }
 }
 
-// Work is a work queue: a *queue.Queue of anything.
-type Work interface {
+// work is a *queue.Queue of anything.
+type work interface {
 	// Waiting returns how much work waits, by level.
 	Waiting() [priority.Count]int
 	// Oldest returns how long, at now, the oldest has waited.
@@ -46,20 +47,17 @@ type Work interface {
 
 type namedQueue struct {
 	name string
-	Work
+	work
 }
 
-// Queue shows a work queue.
-func Queue(name string, q Work) Part {
+// Queue shows a work queue, a *queue.Queue of anything.
+func Queue(name string, q work) Part {
 	return func(b *board) { b.queues = append(b.queues, namedQueue{name, q}) }
 }
 
-// Stored is a limiter that is shared through a store.
-type Stored = ratelimit.Stored
-
 // Store shows a shared limit that no gate on the page was given; those that one was
 // given are shown with it.
-func Store(s Stored) Part { return func(b *board) { b.stores = append(b.stores, s) } }
+func Store(s ratelimit.Stored) Part { return func(b *board) { b.stores = append(b.stores, s) } }
 
 // Title names the page, as in "orders, eu-west". Empty: Headgate.
 func Title(title string) Part {

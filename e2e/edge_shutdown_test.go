@@ -46,7 +46,10 @@ func later(url string) <-chan answer {
 	return got
 }
 
-func TestCase_SH01(t *testing.T) {
+// Work that runs is finished, work that waits is answered, new work is told to come back on another connection.
+//
+// Case SH-01: field report
+func TestDrainAnswersAllAndEnds(t *testing.T) {
 	need(t)
 	e := startEdge(t, newBackend(t).URL, "drain: {notice: 1s, grace: 5s}\ngate:\n  capacity: {limit: {fixed: 1}, max_wait: 20s}\n")
 	running := later(e.base + "/slow?ms=2500")
@@ -153,7 +156,9 @@ func TestNobodyIsCutInADeploy(t *testing.T) {
 }
 
 // Many reloads must cost nothing that stays, and a second SIGTERM ends at once.
-func TestCase_SH02(t *testing.T) {
+//
+// Case SH-02: field report
+func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	need(t)
 	e := startEdge(t, newBackend(t).URL, "watch: 50ms\ndrain: {notice: 30s}\ngate:\n  limits: {rate: {rate: 1000/s, burst: 1000}}\n")
 	status(t, e.base+"/hello")
@@ -175,7 +180,10 @@ func TestCase_SH02(t *testing.T) {
 	}
 }
 
-func TestCase_SH05(t *testing.T) {
+// A negative time in the settings is an error at set-up, never a panic later.
+//
+// Case SH-05: field report
+func TestNegativeTimesAreRefused(t *testing.T) {
 	need(t)
 	bin := build(t, "../examples/edge")
 	for text, want := range map[string]string{

@@ -45,7 +45,10 @@ func status(t testing.TB, url string) int {
 	return resp.StatusCode
 }
 
-func TestCase_IF07(t *testing.T) {
+// Sockets that are declared as streams leave the slots to requests; undeclared, each takes one.
+//
+// Case IF-07: field report
+func TestSocketsTakeNoSlotsOfRequests(t *testing.T) {
 	need(t)
 	for name, c := range map[string]struct {
 		route      string
@@ -93,7 +96,9 @@ func TestCase_IF07(t *testing.T) {
 
 // Each event must arrive within 100 ms of its flush: nothing on the way buffers. A
 // busy machine may be late by itself, a buffer is late every time.
-func TestCase_IF12(t *testing.T) {
+//
+// Case IF-12: field report
+func TestEventsArriveAtOnce(t *testing.T) {
 	need(t)
 	b := newBackend(t)
 	e := startEdge(t, b.URL, "gate:\n  deadline: {longest: 300ms}\n  routes:\n    GET /events: {stream: 5}\n")

@@ -50,10 +50,12 @@ func TestNativeHistogramsAreScraped(t *testing.T) {
 	})
 }
 
-// TestCase_DB06 runs every expression of the dashboard and the rules on a real
+// TestExpressionsGiveFigures runs every expression of the dashboard and the rules on a real
 // Prometheus, under a load that makes all of them speak, and looks at how each is
 // put together.
-func TestCase_DB06(t *testing.T) {
+//
+// Case DB-06: field report
+func TestExpressionsGiveFigures(t *testing.T) {
 	need(t, "prometheus", "promtool")
 	s := newShop(t, "", "Acme", "Globex", "Initech", "Umbrella", "Hooli", "Stark", "Wayne", "Tyrell")
 	s.slow.Store(int64(400 * time.Millisecond)) // so that critical alone is above capacity

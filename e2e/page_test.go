@@ -62,9 +62,11 @@ func TestThePageShowsEverything(t *testing.T) {
 	}
 }
 
-// TestCase_DB01 shows tenants, gates, queues and operations with names that try to
+// TestNamesShowAsPlainText shows tenants, gates, queues and operations with names that try to
 // become markup.
-func TestCase_DB01(t *testing.T) {
+//
+// Case DB-01: field report
+func TestNamesShowAsPlainText(t *testing.T) {
 	tab := browse(t)
 	seen := watch(t, tab)
 	names := []string{

@@ -24,7 +24,9 @@ import (
 )
 
 // However many callers there are, the scrape stays small, and their requests add up.
-func TestCase_ME01(t *testing.T) {
+//
+// Case ME-01: field report
+func TestManyCallersMakeASmallScrape(t *testing.T) {
 	const callers, bound = 50_000, 10_000
 	reg := prometheus.NewRegistry()
 	gate := admission.MustNew(admission.Options{
@@ -62,7 +64,9 @@ func TestCase_ME01(t *testing.T) {
 }
 
 // What a client sends never becomes a label.
-func TestCase_ME02(t *testing.T) {
+//
+// Case ME-02: field report
+func TestNothingAClientSendsBecomesALabel(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	h := capped(metrics.New(reg), 1).Handler(http.HandlerFunc(ok))
 	before := samples(t, reg)
@@ -82,7 +86,9 @@ func TestCase_ME02(t *testing.T) {
 }
 
 // Whatever requests do, the gauges stay within their bounds and come back to zero.
-func TestCase_ME04(t *testing.T) {
+//
+// Case ME-04: field report
+func TestGaugesReturnToZero(t *testing.T) {
 	const slots, requests, clients = 8, 10_000, 40
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
@@ -175,7 +181,9 @@ func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // Two gates on one registry: both are counted.
-func TestCase_ME06(t *testing.T) {
+//
+// Case ME-06: field report
+func TestTwoGatesOnOneRegistryAreBothCounted(t *testing.T) {
 	for name, gates := range map[string][2]string{"same name": {"", ""}, "own names": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			reg := prometheus.NewRegistry()
@@ -198,7 +206,9 @@ func TestCase_ME06(t *testing.T) {
 }
 
 // A gate that only refuses is seen to: its slots are taken at every scrape.
-func TestCase_ME08(t *testing.T) {
+//
+// Case ME-08: field report
+func TestAGateThatOnlyRefusesShowsItsWorkInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := capped(metrics.New(reg), 5)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/ratelimit"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/metrics"
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/outbound/verdict"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 )
 
 // vectors are the families that are counted as things happen.

@@ -1,3 +1,4 @@
-// Package house holds the tests that keep the walls between the packages: which
-// may import which, and what they may ask of the outside.
+// Package house holds the tests of the project as a whole: which package may import
+// which, how many names are exported, what the documents say, and the page that lists
+// the field reports. Style and length are the linter's.
 package house

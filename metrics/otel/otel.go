@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/ratelimit"
 )

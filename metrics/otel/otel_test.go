@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 	"github.com/headgate-go/headgate/metrics/otel"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/outbound/pacer"

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 )
 
 // told are the instruments that count as things happen.

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
@@ -37,7 +38,7 @@ func (l *Limiter) Adjust(_ time.Time, g ratelimit.Grant, by int) {
 }
 
 // mostAtOnce bounds one charge, so that a foreign counter's int does not overflow.
-const mostAtOnce = 1 << 50
+const mostAtOnce = min(1<<50, math.MaxInt/4)
 
 func mark(window int64, s ratelimit.Source) uint64 { return uint64(window)<<8 | uint64(s) }
 

@@ -1,4 +1,4 @@
-package dashboard_test
+package metrics_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate-go/headgate/metrics/measure"
+	"github.com/headgate-go/headgate/metrics/internal/measure"
 )
 
 func text(t *testing.T, path string) string {
@@ -20,7 +20,7 @@ func text(t *testing.T, path string) string {
 
 func TestEveryAlertHasItsRunbook(t *testing.T) {
 	runbook := text(t, "../docs/runbook.md")
-	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(text(t, "rules/headgate.yml"), -1)
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(text(t, "../dashboard/rules/headgate.yml"), -1)
 	if len(alerts) < 7 {
 		t.Fatalf("only %d alerts", len(alerts))
 	}
@@ -28,10 +28,10 @@ func TestEveryAlertHasItsRunbook(t *testing.T) {
 		if !strings.Contains(runbook, "\n## "+a[1]+"\n") {
 			t.Errorf("%s has no section in the runbook", a[1])
 		}
-		if !strings.Contains(text(t, "rules/headgate.yml"), "runbook.md#"+strings.ToLower(a[1])+"\n") {
+		if !strings.Contains(text(t, "../dashboard/rules/headgate.yml"), "runbook.md#"+strings.ToLower(a[1])+"\n") {
 			t.Errorf("%s does not link to its section", a[1])
 		}
-		if !strings.Contains(text(t, "rules/headgate_test.yml"), "alertname: "+a[1]) {
+		if !strings.Contains(text(t, "../dashboard/rules/headgate_test.yml"), "alertname: "+a[1]) {
 			t.Errorf("%s has no unit test", a[1])
 		}
 	}
@@ -48,14 +48,14 @@ func TestMetricsOnDashboardsExist(t *testing.T) {
 		}
 	}
 	name := regexp.MustCompile(`headgate_[a-z0-9_]+`)
-	for _, path := range []string{"grafana/headgate.json", "rules/headgate.yml", "../docs/runbook.md"} {
+	for _, path := range []string{"../dashboard/grafana/headgate.json", "../dashboard/rules/headgate.yml", "../docs/runbook.md"} {
 		for _, n := range name.FindAllString(text(t, path), -1) {
 			if !known[n] {
 				t.Errorf("%s mentions %s, which does not exist", path, n)
 			}
 		}
 	}
-	board := text(t, "grafana/headgate.json")
+	board := text(t, "../dashboard/grafana/headgate.json")
 	for _, f := range measure.Families() {
 		if f == measure.LimitMost || f == measure.RateBurst || f == measure.ServiceMedian {
 			continue // told by its neighbours on the same panel
