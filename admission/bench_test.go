@@ -75,8 +75,7 @@ func quickstartOptions(known map[string]bool) admission.Options {
 			return caller.Caller{}, known[key]
 		}),
 		Rate:     ratelimit.PerKey(1e9, 1e9),
-		Limit:    shed.Throughput{Max: 512},
-		MaxWait:  250 * time.Millisecond,
+		Pool:     admission.Pool{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond},
 		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 func TestRouteCapRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(10)})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(10)}})
 		block := newHeld()
 		h := g.At(priority.Normal, admission.Cap(2))(block)
 		for range 2 {
@@ -37,7 +37,7 @@ func TestRouteCapRefusesAtOnce(t *testing.T) {
 func TestCallerCapIsPerCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: caller.Header("X-Tenant"), CallerCap: 2, Limit: shed.Fixed(10),
+			Identify: caller.Header("X-Tenant"), CallerCap: 2, Pool: admission.Pool{Limit: shed.Fixed(10)},
 		})
 		block := newHeld()
 		h := g.Handler(block)
@@ -59,7 +59,7 @@ func TestCallerCapIsPerCaller(t *testing.T) {
 
 func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+		Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
 		Rate: ratelimit.PerKey(0, 3), Quota: ratelimit.PerKey(0, 3),
 	})
 	caller := admission.Ticket{Caller: caller.Caller{Key: "a", Verified: true}}
@@ -83,7 +83,7 @@ func TestCapacityRefusalKeepsTheTokenAndReturnsTheQuota(t *testing.T) {
 }
 
 func TestRefusalByOneLimitTakesNothingFromTheOthers(t *testing.T) {
-	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 5), Limit: shed.Fixed(10)})
+	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 5), Pool: admission.Pool{Limit: shed.Fixed(10)}})
 	narrow := g.At(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1)))(okHandler())
 	wide := g.Handler(okHandler())
 	for range 10 {
@@ -115,7 +115,7 @@ func (d deaf) Done(now time.Time, load shed.Load, _ shed.Sample) shed.Step { ret
 func TestRefusalsMoveNoAdaptiveSignal(t *testing.T) {
 	told := 0
 	g := admission.MustNew(admission.Options{
-		Limit: deaf{&told}, MaxWait: admission.NoWait, Identify: caller.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), CallerCap: 1,
+		Pool: admission.Pool{Limit: deaf{&told}, MaxWait: admission.NoWait}, Identify: caller.Header("X-Tenant"), Rate: ratelimit.PerKey(1, 2), CallerCap: 1,
 	})
 	permit, err := g.Admit(t.Context(), admission.Ticket{Caller: caller.Caller{Key: "holder", Space: "header:X-Tenant", Verified: true}})
 	if err != nil {

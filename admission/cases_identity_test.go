@@ -164,7 +164,7 @@ func TestMadeUpKeysCannotBuyLookups(t *testing.T) {
 			Rate:      ratelimit.PerKey(rate.Limit(1.0/60), 10),
 			Anonymous: ratelimit.PerKey(rate.Limit(1.0/60), 5), // refuses while the address still has tokens
 			Address:   ratelimit.PerKey(rate.Limit(1.0/60), 20, ratelimit.Name("address")),
-			Limit:     shed.Fixed(10),
+			Pool:      admission.Pool{Limit: shed.Fixed(10)},
 		})
 		h := g.Handler(okHandler())
 		var all []*http.Request

@@ -222,7 +222,7 @@ func TestCase_IF08(t *testing.T) {
 func TestCase_IF10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour, Rate: ratelimit.PerKey(0, 2),
+			Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour}, Rate: ratelimit.PerKey(0, 2),
 		})
 		block := newHeld()
 		for range 2 { // one in the slot, one in the queue; the bucket is empty
@@ -296,11 +296,11 @@ func TestCase_IF12(t *testing.T) {
 
 func TestCase_IF15(t *testing.T) {
 	for _, limit := range []shed.Limit{shed.Fixed(0), shed.Fixed(-1), shed.Throughput{Max: -1}} {
-		if _, err := admission.New(admission.Options{Limit: limit}); err == nil {
+		if _, err := admission.New(admission.Options{Pool: admission.Pool{Limit: limit}}); err == nil {
 			t.Errorf("%#v was accepted", limit)
 		}
 	}
-	g := admission.MustNew(admission.Options{Limit: shed.Throughput{Max: 0}}) // the documented default
+	g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Throughput{Max: 0}}}) // the documented default
 	if w := get(g.Handler(okHandler())); w.Code != 200 || g.Stats().Pools[0].Limit < 1 {
 		t.Errorf("answer = %d at a limit of %d", w.Code, g.Stats().Pools[0].Limit)
 	}
@@ -309,7 +309,7 @@ func TestCase_IF15(t *testing.T) {
 func TestCase_IF18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: caller.Header("X-Tenant"), Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+			Identify: caller.Header("X-Tenant"), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
 			Rate: ratelimit.PerKey(1, 1),
 		})
 		h := g.Handler(okHandler())

@@ -19,7 +19,7 @@ import (
 
 func TestCase_QU06(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: time.Minute}})
 		block := newHeld()
 		h := g.Handler(block)
 		var served, refused atomic.Int64
@@ -61,7 +61,7 @@ func TestCase_QU08(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := admission.MustNew(admission.Options{
-					Limit: shed.Fixed(1), MaxWait: 2 * time.Second, Deadline: c.deadline,
+					Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: 2 * time.Second}, Deadline: c.deadline,
 				})
 				p, err := g.Admit(t.Context(), admission.Ticket{})
 				if err != nil {
@@ -89,7 +89,7 @@ func TestCase_QU08(t *testing.T) {
 
 func TestCase_QU10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWaiting: 10, MaxWait: admission.NoWait})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 10, MaxWait: admission.NoWait}})
 		p, _ := g.Admit(t.Context(), admission.Ticket{})
 		start := time.Now()
 		mustRefuse(t, get(g.Handler(okHandler())), 503, shed.Capacity)
@@ -99,7 +99,7 @@ func TestCase_QU10(t *testing.T) {
 		p.Release(shed.Served)
 
 		// Zero is the documented default, not "for ever".
-		g = admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWaiting: 10})
+		g = admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 10}})
 		p, _ = g.Admit(t.Context(), admission.Ticket{})
 		start = time.Now()
 		mustRefuse(t, get(g.Handler(okHandler())), 503, shed.WaitedTooLong)
@@ -112,7 +112,7 @@ func TestCase_QU10(t *testing.T) {
 
 func TestCase_QU13(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWaiting: 1000, MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 1000, MaxWait: time.Minute}})
 		p, _ := g.Admit(t.Context(), admission.Ticket{})
 		w := newWire(t, g.Handler(okHandler()), nil)
 		body := make([]byte, 1<<20)
@@ -158,7 +158,7 @@ func heap() int64 {
 
 func TestCase_PR04(t *testing.T) {
 	heard := &recorder{}
-	g := admission.MustNew(admission.Options{LevelHeader: "x-priority", Observer: heard, Limit: shed.Fixed(10)})
+	g := admission.MustNew(admission.Options{HTTP: admission.HTTP{LevelHeader: "x-priority"}, Observer: heard, Pool: admission.Pool{Limit: shed.Fixed(10)}})
 	h := g.At(priority.High)(okHandler())
 	for _, values := range [][]string{
 		{"banana"}, {"-5"}, {"99999999999999999999"}, {""}, {"batch", "critical"}, {"critical"}, {strings.Repeat("9", 1<<20)},
@@ -183,7 +183,7 @@ func TestCase_PR04(t *testing.T) {
 
 func TestCase_PR06(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWaiting: 200, MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 200, MaxWait: time.Minute}})
 		var mu sync.Mutex
 		var started []int
 		h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func TestCase_PR06(t *testing.T) {
 
 func TestCase_PR08(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(10), CriticalReserve: 2, MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(10), CriticalReserve: 2, MaxWait: time.Minute}})
 		var low, most, high atomic.Int64
 		lowly := g.At(priority.Normal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			n := low.Add(1)

@@ -45,7 +45,7 @@ func TestCase_RL01(t *testing.T) {
 
 func TestCase_RL16(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1.0/60, 5), Headers: bothSets})
+		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1.0/60, 5), HTTP: admission.HTTP{RateLimitHeaders: bothSets}})
 		served := 0
 		w := newWire(t, g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			served++
@@ -79,7 +79,7 @@ func TestCase_RL16(t *testing.T) {
 func TestCase_RL18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := admission.MustNew(admission.Options{
-			Rate: ratelimit.PerKey(rate.Limit(10.0/60), 10), Headers: bothSets,
+			Rate: ratelimit.PerKey(rate.Limit(10.0/60), 10), HTTP: admission.HTTP{RateLimitHeaders: bothSets},
 		}).Handler(okHandler())
 		statuses := map[int]int{}
 		for range 200 {

@@ -17,7 +17,7 @@ import (
 // another one can serve them sooner.
 func TestCase_SH01(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Minute}})
 		slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
 		w := newWire(t, g.Handler(slow), nil)
 		running, waiting := make(chan *http.Response, 1), make(chan *http.Response, 2)

@@ -79,7 +79,7 @@ func TestDebtIsWaitedOff(t *testing.T) {
 
 func TestChargeMintsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1, 5), Limit: shed.Fixed(100)})
+		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1, 5), Pool: admission.Pool{Limit: shed.Fixed(100)}})
 		slow := g.At(priority.Normal, admission.Cost(5))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Minute) // the bucket has long been full again
 			admission.Charge(r.Context(), 0)
@@ -113,7 +113,7 @@ func TestChargeOutsideOfARequestIsFalse(t *testing.T) {
 }
 
 func TestPermitIsChargedOnce(t *testing.T) {
-	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(10)})
+	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Pool: admission.Pool{Limit: shed.Fixed(10)}})
 	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Verified: true}, Cost: 6}
 	p, err := g.Admit(context.Background(), ticket)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestPermitIsChargedOnce(t *testing.T) {
 
 func TestStreamIsChargedAfterItLeftItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 20), Limit: shed.Fixed(1), MaxWait: admission.NoWait})
+		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 20), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
 		end := make(chan struct{})
 		h := g.At(priority.Normal, admission.Stream(5))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
@@ -199,7 +199,7 @@ func TestFromKnowsTheCallersAlias(t *testing.T) {
 func TestFromKnowsTheVisitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: planned, Limit: shed.Fixed(1), MaxWait: time.Second, Deadline: admission.TimeoutHeader("X-Timeout", time.Minute),
+			Identify: planned, Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Second}, Deadline: admission.TimeoutHeader("X-Timeout", time.Minute),
 			Rate: ratelimit.Tiers(ratelimit.Plan{Burst: 9}, map[string]ratelimit.Plan{"pro": {Level: "high"}}),
 		})
 		first, err := g.Admit(context.Background(), admission.Ticket{})

@@ -7,8 +7,8 @@
 //	identify   who is calling?                    Options.Identify, ClientIP
 //	rate       may this caller send this much?    Options.Rate, Anonymous, Quota   429
 //	caps       route's and caller's own           Cap, Stream, CallerCap           503, 429
-//	capacity   is there a slot?                   Options.Limit, CriticalReserve           503
-//	wait       is it worth waiting?               Options.MaxWait, MaxWaiting           503
+//	capacity   is there a slot?                   Pool.Limit, CriticalReserve              503
+//	wait       is it worth waiting?               Pool.MaxWait, MaxWaiting                 503
 //	run        the handler, with what is left of the deadline
 //
 // 429 is policy: this caller's quota, with Retry-After when its limit would admit

@@ -39,9 +39,8 @@ func ExampleNew() {
 
 func ExampleMustNew() {
 	gate := admission.MustNew(admission.Options{
-		Rate:    ratelimit.PerKey(rate.Every(time.Minute), 2), // each address: one a minute, bursts of 2
-		Limit:   shed.Throughput{Max: 512},                    // slots, learned from the work
-		MaxWait: 250 * time.Millisecond,                       // longest stay in the queue
+		Rate: ratelimit.PerKey(rate.Every(time.Minute), 2),                                      // each address: one a minute, bursts of 2
+		Pool: admission.Pool{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond}, // longest stay in the queue
 	})
 	h := gate.Handler(hello)
 	fmt.Println(ask(h, "/"), ask(h, "/"), ask(h, "/"))
@@ -49,7 +48,7 @@ func ExampleMustNew() {
 }
 
 func ExampleGate_Handler() {
-	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(64)})
+	gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(64)}})
 	server := httptest.NewServer(gate.Handler(hello)) // everything, at Normal
 	defer server.Close()
 	res, err := http.Get(server.URL)
@@ -63,7 +62,7 @@ func ExampleGate_Handler() {
 }
 
 func ExampleGate_At() {
-	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 6), Limit: shed.Fixed(64)})
+	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 6), Pool: admission.Pool{Limit: shed.Fixed(64)}})
 	mux := http.NewServeMux()
 	mux.Handle("/checkout", gate.At(priority.Critical)(hello))
 	mux.Handle("/export", gate.At(priority.Batch, admission.Cost(5))(hello))
@@ -77,7 +76,7 @@ func ExampleGate_At() {
 }
 
 func ExampleGate_Admit() {
-	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait})
+	gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
 	work := admission.Ticket{Caller: caller.Caller{Key: "nightly", Verified: true}, Level: priority.Batch}
 
 	permit, err := gate.Admit(context.Background(), work)
@@ -94,7 +93,7 @@ func ExampleGate_Admit() {
 }
 
 func ExamplePermit_Charge() {
-	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(1)})
+	gate := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 10), Pool: admission.Pool{Limit: shed.Fixed(1)}})
 	job := admission.Ticket{Caller: caller.Caller{Key: "acme", Verified: true}, Cost: 8}
 	permit, err := gate.Admit(context.Background(), job)
 	if err != nil {
@@ -149,28 +148,28 @@ func ExampleDrainError() {
 }
 
 func ExampleGate_Update() {
-	opts := admission.Options{Rate: ratelimit.PerKey(0, 3), Limit: shed.Fixed(64)}
+	opts := admission.Options{Rate: ratelimit.PerKey(0, 3), Pool: admission.Pool{Limit: shed.Fixed(64)}}
 	gate := admission.MustNew(opts)
 	h := gate.Handler(hello)
 	fmt.Println(ask(h, "/"), ask(h, "/"))
 
-	opts.Rate, opts.Limit = ratelimit.PerKey(0, 100), shed.Fixed(128)
+	opts.Rate, opts.Pool.Limit = ratelimit.PerKey(0, 100), shed.Fixed(128)
 	fmt.Println(gate.Update(opts))
 	fmt.Println(ask(h, "/"), ask(h, "/")) // the balance stays: one of three
 
-	opts.MaxWaiting = -1
+	opts.Pool.MaxWaiting = -1
 	fmt.Println(gate.Update(opts))
 	fmt.Println(gate.Stats().Pools[0].Limit) // a bad update changes nothing
 	// Output:
 	// 200 200
 	// <nil>
 	// 200 429 not-admissible
-	// admission: Options: queue: MaxWaiting = -1: must not be negative
+	// admission: Options.Pool: queue: MaxWaiting = -1: must not be negative
 	// 128
 }
 
 func ExampleGate_Stats() {
-	gate := admission.MustNew(admission.Options{Name: "api", Limit: shed.Fixed(8), Rate: ratelimit.PerKey(0, 1)})
+	gate := admission.MustNew(admission.Options{Name: "api", Pool: admission.Pool{Limit: shed.Fixed(8)}, Rate: ratelimit.PerKey(0, 1)})
 	h := gate.Handler(hello)
 	ask(h, "/")
 	ask(h, "/")

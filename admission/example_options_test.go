@@ -15,7 +15,7 @@ import (
 
 func ExampleAtLevel() {
 	gate := admission.MustNew(admission.Options{ // at the very edge, before anything is routed
-		Rate: ratelimit.PerKey(0, 6), Limit: shed.Fixed(64),
+		Rate: ratelimit.PerKey(0, 6), Pool: admission.Pool{Limit: shed.Fixed(64)},
 		Routes: map[string]admission.Rule{
 			"GET /export":  admission.AtLevel(priority.Batch, admission.Cost(5)),
 			"GET /healthz": admission.AtLevel(priority.Normal, admission.Exempt()),
@@ -35,8 +35,8 @@ func ExampleAtLevel() {
 
 func ExampleHeaders() {
 	gate := admission.MustNew(admission.Options{
-		Rate:    ratelimit.PerKey(50, 100, ratelimit.Name("tenant")),
-		Headers: admission.IETFDraft11 | admission.XRateLimit,
+		Rate: ratelimit.PerKey(50, 100, ratelimit.Name("tenant")),
+		HTTP: admission.HTTP{RateLimitHeaders: admission.IETFDraft11 | admission.XRateLimit},
 	})
 	w := httptest.NewRecorder()
 	gate.Handler(hello).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -65,8 +65,8 @@ func ExampleLayers() {
 	// would have refused 2
 }
 
-func ExampleOutcomes() {
-	gate := admission.MustNew(admission.Options{Outcomes: admission.Off}) // the handler gets the server's own writer
+func ExampleHTTP() {
+	gate := admission.MustNew(admission.Options{HTTP: admission.HTTP{DisableResponseWrapping: true}}) // the handler gets the server's own writer
 	w := httptest.NewRecorder()
 	gate.Handler(http.HandlerFunc(func(got http.ResponseWriter, _ *http.Request) {
 		fmt.Println(got == http.ResponseWriter(w))
@@ -76,7 +76,7 @@ func ExampleOutcomes() {
 
 func ExamplePool() {
 	gate := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(64),
+		Pool:  admission.Pool{Limit: shed.Fixed(64)},
 		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8), MaxWait: 100 * time.Millisecond, MaxWaiting: 16}},
 	})
 	reports := gate.At(priority.Batch, admission.InPool("db"))(hello)
@@ -178,7 +178,7 @@ func ExampleCap() {
 }
 
 func ExampleStream() {
-	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1)})
+	gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1)}})
 	events := gate.At(priority.Normal, admission.Stream(100))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Println("in a slot:", gate.Stats().InFlight(), gate.Stats().Streams)
 		w.(http.Flusher).Flush() // from here on it is a stream

@@ -230,9 +230,9 @@ func build(opts Options, prev *config) (*config, error) {
 }
 
 func (c *config) makePools() error {
-	slots, err := queue.NewSlots(c.main().config())
+	slots, err := queue.NewSlots(c.Options.Pool.config())
 	if err != nil {
-		return fmt.Errorf("Options: %w", err)
+		return fmt.Errorf("Options.Pool: %w", err)
 	}
 	c.pool = &pool{slots: slots}
 	for name, p := range c.Pools {

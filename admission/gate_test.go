@@ -23,23 +23,22 @@ import (
 
 func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 	for want, opts := range map[string]admission.Options{
-		"MaxWait":         {MaxWait: -2},
-		"MaxWaiting":      {MaxWaiting: -1},
-		"MaxWaitingBytes": {MaxWaitingBytes: -1},
-		"CriticalReserve": {CriticalReserve: -1},
-		"CallerCap":       {CallerCap: -1},
-		"Deadline":        {Deadline: admission.TimeoutHeader("X-Timeout", -1)},
-		"Fixed":           {Limit: shed.Fixed(0)},
-		"Outcomes":        {Outcomes: 7},
-		`Pools[""]`:       {Pools: map[string]admission.Pool{"": {}}},
-		`Pools["db"]`:     {Pools: map[string]admission.Pool{"db": {MaxWaiting: -1}}},
-		"Max = -1":        {Limit: shed.Throughput{Max: -1}},
-		"Rate":            {Rate: ratelimit.PerKey(-1, 1)},
-		"Options.Quota":   {Quota: ratelimit.PerKey(1, -1)},
-		"Options.Address": {Address: ratelimit.PerKey(badNumber(), 1)},
-		"Trusted":         {ClientIP: caller.ClientIP{Trusted: []string{"banana"}}},
-		"Options.Headers": {Headers: 1 << 7},
-		`Routes["/a"]`:    {Routes: map[string]admission.Rule{"/a": admission.AtLevel(priority.Normal, nil)}},
+		"MaxWait":                       {Pool: admission.Pool{MaxWait: -2}},
+		"MaxWaiting":                    {Pool: admission.Pool{MaxWaiting: -1}},
+		"MaxWaitingBytes":               {Pool: admission.Pool{MaxWaitingBytes: -1}},
+		"CriticalReserve":               {Pool: admission.Pool{CriticalReserve: -1}},
+		"CallerCap":                     {CallerCap: -1},
+		"Deadline":                      {Deadline: admission.TimeoutHeader("X-Timeout", -1)},
+		"Fixed":                         {Pool: admission.Pool{Limit: shed.Fixed(0)}},
+		`Pools[""]`:                     {Pools: map[string]admission.Pool{"": {}}},
+		`Pools["db"]`:                   {Pools: map[string]admission.Pool{"db": {MaxWaiting: -1}}},
+		"Max = -1":                      {Pool: admission.Pool{Limit: shed.Throughput{Max: -1}}},
+		"Rate":                          {Rate: ratelimit.PerKey(-1, 1)},
+		"Options.Quota":                 {Quota: ratelimit.PerKey(1, -1)},
+		"Options.Address":               {Address: ratelimit.PerKey(badNumber(), 1)},
+		"Trusted":                       {ClientIP: caller.ClientIP{Trusted: []string{"banana"}}},
+		"Options.HTTP.RateLimitHeaders": {HTTP: admission.HTTP{RateLimitHeaders: 1 << 7}},
+		`Routes["/a"]`:                  {Routes: map[string]admission.Rule{"/a": admission.AtLevel(priority.Normal, nil)}},
 	} {
 		if _, err := admission.New(opts); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "admission:") != 1 {
 			t.Errorf("%s: error = %v", want, err)
@@ -50,7 +49,7 @@ func TestOptionsThatMakeNoSenseNameTheField(t *testing.T) {
 			t.Error("MustNew did not panic")
 		}
 	}()
-	admission.MustNew(admission.Options{MaxWaiting: -1})
+	admission.MustNew(admission.Options{Pool: admission.Pool{MaxWaiting: -1}})
 }
 
 func badNumber() rate.Limit { return rate.Limit(math.NaN()) }
@@ -149,7 +148,7 @@ func TestSlotComesBackOnEveryExit(t *testing.T) {
 
 func TestPermitIsGivenBackOnce(t *testing.T) {
 	heard := &recorder{}
-	g := admission.MustNew(admission.Options{Limit: shed.Fixed(2), CallerCap: 2, Observer: heard})
+	g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(2)}, CallerCap: 2, Observer: heard})
 	p, err := g.Admit(context.Background(), admission.Ticket{})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +184,7 @@ func TestAdmitRefusesWithARejection(t *testing.T) {
 func TestSameGateMetTwiceDecidesOnce(t *testing.T) {
 	heard := &recorder{}
 	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait, Rate: ratelimit.PerKey(0, 1), Observer: heard,
+		Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Rate: ratelimit.PerKey(0, 1), Observer: heard,
 	})
 	other := capped(1)
 	h := g.Handler(other.Handler(g.At(priority.Critical, admission.Cost(5))(other.Handler(okHandler()))))
@@ -204,7 +203,7 @@ func TestSameGateMetTwiceDecidesOnce(t *testing.T) {
 
 func TestPoolsAreSeparate(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+		Pool:  admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
 		Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 	})
 	block := newHeld()
@@ -227,7 +226,7 @@ func TestPoolsAreSeparate(t *testing.T) {
 }
 
 func TestSameOptionsBuildTwoGatesThatShareNothing(t *testing.T) {
-	opts := admission.Options{Rate: ratelimit.PerKey(0, 1), Limit: shed.Fixed(1), MaxWait: admission.NoWait}
+	opts := admission.Options{Rate: ratelimit.PerKey(0, 1), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}}
 	for range 2 {
 		g := admission.MustNew(opts)
 		h := g.Handler(okHandler())

@@ -56,7 +56,7 @@ func okHandler() http.Handler {
 
 // capped returns a gate with n slots and no queue.
 func capped(n int) *admission.Gate {
-	return admission.MustNew(admission.Options{Limit: shed.Fixed(n), MaxWait: admission.NoWait})
+	return admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(n), MaxWait: admission.NoWait}})
 }
 
 func mustRefuse(t *testing.T, w *httptest.ResponseRecorder, status int, reason shed.Reason) {

@@ -39,9 +39,9 @@ func TestStrangersAreLimitedLikeAnybodyElse(t *testing.T) {
 				Identify: caller.APIKey("X-API-Key", func(context.Context, string) (caller.Caller, bool) {
 					return caller.Caller{}, false
 				}),
-				Rate:        ratelimit.PerKey(0, 3),
-				Deadline:    admission.TimeoutHeader("X-Timeout", time.Second),
-				LevelHeader: "X-Priority",
+				Rate:     ratelimit.PerKey(0, 3),
+				Deadline: admission.TimeoutHeader("X-Timeout", time.Second),
+				HTTP:     admission.HTTP{LevelHeader: "X-Priority"},
 			})
 			passed := 0
 			for range 10 {

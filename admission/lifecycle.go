@@ -84,8 +84,8 @@ func sameObserver(a, b Observer) bool {
 // adoptPools puts the pools of prev in the place of those just built to check the
 // numbers, with those numbers.
 func (c *config) adoptPools(prev *config) error {
-	if err := prev.pool.slots.Update(c.main().config()); err != nil {
-		return fmt.Errorf("Options: %w", err)
+	if err := prev.pool.slots.Update(c.Options.Pool.config()); err != nil {
+		return fmt.Errorf("Options.Pool: %w", err)
 	}
 	c.pool = prev.pool
 	for name := range c.pools {

@@ -38,7 +38,7 @@ func violated(t *testing.T, w *httptest.ResponseRecorder) []string {
 // numbers, refilled in 10, 20 and 30 s a token.
 func threeLimits(tenant, global, route int) (*admission.Gate, http.Handler) {
 	g := admission.MustNew(admission.Options{
-		Identify: caller.Header("X-Tenant"), Headers: bothSets, Limit: shed.Fixed(10),
+		Identify: caller.Header("X-Tenant"), HTTP: admission.HTTP{RateLimitHeaders: bothSets}, Pool: admission.Pool{Limit: shed.Fixed(10)},
 		Rate: ratelimit.All(
 			ratelimit.PerKey(rate.Every(10*time.Second), tenant, ratelimit.Name("tenant")),
 			ratelimit.Global(rate.Every(20*time.Second), global),
@@ -103,7 +103,7 @@ func TestAnswersDescribeTheLimitNearestExhaustion(t *testing.T) {
 // A refusal for capacity tells what is left of the rate, but no policy was violated.
 func TestRefusalForCapacityNamesNoPolicy(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait, Headers: bothSets, Rate: ratelimit.PerKey(0, 5),
+		Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, HTTP: admission.HTTP{RateLimitHeaders: bothSets}, Rate: ratelimit.PerKey(0, 5),
 	})
 	p, err := g.Admit(context.Background(), admission.Ticket{})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestRefusalForCapacityNamesNoPolicy(t *testing.T) {
 func TestAddressLimitSpeaksForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Identify: caller.Header("X-Tenant"), Headers: bothSets, Rate: ratelimit.PerKey(1, 100),
+			Identify: caller.Header("X-Tenant"), HTTP: admission.HTTP{RateLimitHeaders: bothSets}, Rate: ratelimit.PerKey(1, 100),
 			Address: ratelimit.TiersFunc(ratelimit.Plan{Rate: 1, Burst: 50}, func(k ratelimit.Key) ratelimit.Plan {
 				if k.Space == "addr" && k.ID == "192.0.2.1" {
 					return ratelimit.Plan{Rate: 0.5, Burst: 1}
@@ -149,7 +149,7 @@ func TestAddressLimitSpeaksForItself(t *testing.T) {
 
 func TestUnlimitedPlanIsToldNothing(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Identify: planned, Headers: bothSets,
+		Identify: planned, HTTP: admission.HTTP{RateLimitHeaders: bothSets},
 		Rate: ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 5}, map[string]ratelimit.Plan{"internal": {Allow: ratelimit.AllowEverything}}),
 	})
 	h := g.Handler(okHandler())
@@ -214,7 +214,7 @@ func TestFieldsOfAnUpstreamDoNotAppearTwice(t *testing.T) {
 	}
 	silent := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Add("X-RateLimit-Limit", "1000") })
 	for name, next := range map[string]http.Handler{"proxy": proxy, "handler that writes nothing": silent} {
-		h := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1, 5), Headers: bothSets}).Handler(next)
+		h := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1, 5), HTTP: admission.HTTP{RateLimitHeaders: bothSets}}).Handler(next)
 		w := get(h)
 		for _, field := range rateFields(w.Header()) {
 			if got := w.Header()[field]; len(got) != 1 {
@@ -237,7 +237,7 @@ func TestHeadersCostAtMostFourAllocations(t *testing.T) {
 		"several":   ratelimit.All(ratelimit.PerKey(1e6, 1<<30), ratelimit.Global(1e6, 1<<30), ratelimit.PerKey(1e6, 1<<30, ratelimit.Name("third"))),
 	} {
 		per := func(set admission.Headers) float64 {
-			h := admission.MustNew(admission.Options{Rate: l, Headers: set}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			h := admission.MustNew(admission.Options{Rate: l, HTTP: admission.HTTP{RateLimitHeaders: set}}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			r, w := request("GET", "/"), httptest.NewRecorder()
 			return testing.AllocsPerRun(200, func() { h.ServeHTTP(w, r) })
 		}

@@ -53,22 +53,10 @@ type Options struct {
 	// whatever the Share of its plan. Zero: no cap.
 	CallerCap int
 
-	// Limit says how the number of slots of the unnamed pool is found. Nil:
-	// shed.Throughput{}.
-	Limit shed.Limit
-	// MaxWait is the longest stay in the unnamed pool's queue. Zero: 1 s, which
-	// a deadline may shorten; NoWait: no queue.
-	MaxWait time.Duration
-	// MaxWaiting is the most requests that wait in the unnamed pool. Zero: twice the
-	// limit in force, at least 2048; what binds first is the predicted wait.
-	MaxWaiting int
-	// MaxWaitingBytes bounds the announced bodies of the unnamed pool's waiters. Zero: off,
-	// since the bodies of waiting requests stay unread.
-	MaxWaitingBytes int64
-	// CriticalReserve is the number of the unnamed pool's slots that only Critical may use.
-	CriticalReserve int
+	// Pool is the unnamed pool: the slots of all work that no route sends elsewhere.
+	Pool Pool
 	// Pools are further protected resources, each with a limit of its own, chosen
-	// by the route option In.
+	// by the route option InPool.
 	Pools map[string]Pool
 
 	// Pressure is a second opinion: signals that something else than slots runs
@@ -80,23 +68,18 @@ type Options struct {
 	// Deadline reads how long the client will wait. The zero value reads nothing;
 	// a deadline on the request's context counts in any case.
 	Deadline Deadline
-	// LevelHeader names a header by which a client may lower its own level. Empty:
-	// none.
-	LevelHeader string
 	// Routes ranks requests by net/http mux patterns ("POST /checkout"), for
 	// Handler mounted at the very edge, before any routing. What no pattern matches
 	// is Normal. A respelled path, one that is not clean and unescaped, gains
 	// nothing: it is under the cost, limits and caps of the pattern it may be taken
 	// for, but never above Normal nor exempt. At does not look at Routes.
 	Routes map[string]Rule
-	// Headers tell clients about their limit, on every answer. Zero: none.
-	Headers Headers
+	// HTTP says what the gate reads and writes besides its decision. The zero value is
+	// fit for most services.
+	HTTP HTTP
 	// Shadow names layers that decide and count but let everybody through, for
 	// trying numbers on real traffic. Zero: none.
 	Shadow Layers
-	// Outcomes says whether responses are watched. The zero value watches: a fast
-	// failure is not throughput.
-	Outcomes Outcomes
 	// Observer hears of every decision. Nil: nobody. Several: Observers.
 	Observer Observer
 }
@@ -107,14 +90,35 @@ type Pressure interface {
 	New() (shed.Gauge, error)
 }
 
-// Pool is one protected resource: a database, a render farm, an upstream. Its
-// fields mean what those of the same name in [Options] mean.
+// Pool is one protected resource: a database, a render farm, an upstream.
 type Pool struct {
-	Limit           shed.Limit
-	MaxWait         time.Duration
-	MaxWaiting      int
+	// Limit says how the number of slots is found. Nil: shed.Throughput{}.
+	Limit shed.Limit
+	// MaxWait is the longest stay in the queue. Zero: 1 s, which a deadline may
+	// shorten; NoWait: no queue.
+	MaxWait time.Duration
+	// MaxWaiting is the most requests that wait. Zero: twice the limit in force, at
+	// least 2048; what binds first is the predicted wait.
+	MaxWaiting int
+	// MaxWaitingBytes bounds the announced bodies of those that wait. Zero: off, since
+	// the bodies of waiting requests stay unread.
 	MaxWaitingBytes int64
+	// CriticalReserve is the number of slots that only Critical may use.
 	CriticalReserve int
+}
+
+// HTTP says how a gate speaks HTTP.
+type HTTP struct {
+	// LevelHeader names a header by which a client may lower its own level. Empty:
+	// none.
+	LevelHeader string
+	// RateLimitHeaders tell clients about their limit, on every answer. Zero: none.
+	RateLimitHeaders Headers
+	// DisableResponseWrapping leaves the ResponseWriter as it is, so that no status is
+	// known: everything that returns in time counts as served. Stream routes then hold
+	// their slot to the end. False: responses are watched, since a fast failure is not
+	// throughput.
+	DisableResponseWrapping bool
 }
 
 // Layers name parts of the gate.
@@ -129,17 +133,6 @@ const (
 	ShadowCapacity
 
 	allLayers = ShadowRate | ShadowCapacity
-)
-
-// Outcomes says whether the gate watches responses.
-type Outcomes uint8
-
-const (
-	// Watch wraps the ResponseWriter, so that the status is known.
-	Watch Outcomes = iota
-	// Off never wraps: everything that returns in time counts as served. Stream
-	// routes then hold their slot to the end.
-	Off
 )
 
 // Headers says which fields tell clients about their limit, on every answer. The
@@ -179,7 +172,7 @@ func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = "default"
 	}
-	o.LevelHeader = http.CanonicalHeaderKey(o.LevelHeader)
+	o.HTTP.LevelHeader = http.CanonicalHeaderKey(o.HTTP.LevelHeader)
 	o.Rate = limiterOr(o.Rate, ratelimit.Unlimited)
 	o.Anonymous = limiterOr(o.Anonymous, o.Rate)
 	o.Address = limiterOr(o.Address, ratelimit.Unlimited)
@@ -211,8 +204,8 @@ func (o Options) validate() error {
 	if err := o.Deadline.validate(); err != nil {
 		errs = append(errs, fmt.Errorf("Options.Deadline: %w", err))
 	}
-	if err := o.Headers.validate(); err != nil {
-		errs = append(errs, fmt.Errorf("Options.Headers: %w", err))
+	if err := o.HTTP.RateLimitHeaders.validate(); err != nil {
+		errs = append(errs, fmt.Errorf("Options.HTTP.RateLimitHeaders: %w", err))
 	}
 	if o.Shadow&^allLayers != 0 {
 		errs = append(errs, fmt.Errorf("Options.Shadow = %#x: unknown layers", uint8(o.Shadow)))
@@ -220,18 +213,10 @@ func (o Options) validate() error {
 	if o.CallerCap < 0 {
 		errs = append(errs, fmt.Errorf("Options.CallerCap = %d: must not be negative", o.CallerCap))
 	}
-	if o.Outcomes > Off {
-		errs = append(errs, fmt.Errorf("Options.Outcomes = %d: unknown value", o.Outcomes))
-	}
 	if _, named := o.Pools[""]; named {
-		errs = append(errs, errors.New(`Options.Pools[""]: the unnamed pool is configured by the fields of Options`))
+		errs = append(errs, errors.New(`Options.Pools[""]: the unnamed pool is Options.Pool`))
 	}
 	return errors.Join(errs...)
-}
-
-// main returns the unnamed pool's fields.
-func (o Options) main() Pool {
-	return Pool{Limit: o.Limit, MaxWait: o.MaxWait, MaxWaiting: o.MaxWaiting, MaxWaitingBytes: o.MaxWaitingBytes, CriticalReserve: o.CriticalReserve}
 }
 
 func (p Pool) config() queue.Config {

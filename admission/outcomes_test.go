@@ -48,7 +48,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 	var read atomic.Int64
 	g := admission.MustNew(admission.Options{
 		Identify: known, Rate: ratelimit.PerKey(40, 40), CallerCap: 2,
-		Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1,
+		Pool:     admission.Pool{Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1},
 		Pools:    map[string]admission.Pool{"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
 		Pressure: pressure.Guard{Signals: []pressure.Signal{{
@@ -141,7 +141,7 @@ func visitAtRandom(t *testing.T, routes []http.Handler) {
 
 func TestInFlightNeverExceedsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(7), MaxWaiting: 50, MaxWait: time.Second})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(7), MaxWaiting: 50, MaxWait: time.Second}})
 		var inside, most atomic.Int64
 		h := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			n := inside.Add(1)

@@ -41,7 +41,7 @@ func fixedPlans(plans map[string]ratelimit.Plan) *ratelimit.Buckets {
 
 func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Identify: planned, Limit: shed.Fixed(10),
+		Identify: planned, Pool: admission.Pool{Limit: shed.Fixed(10)},
 		Rate: fixedPlans(map[string]ratelimit.Plan{
 			"double": {Cost: 2}, "absurd": {Cost: math.MaxInt}, "huge": {Rate: 0, Burst: math.MaxInt, Cost: math.MaxInt},
 		}),
@@ -64,7 +64,7 @@ func TestPlanMultipliesTheCostOfTheRoute(t *testing.T) {
 
 func TestChargeAfterwardsCountsInTheUnitOfTheRoute(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Identify: planned, Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"double": {Cost: 2}}),
+		Identify: planned, Pool: admission.Pool{Limit: shed.Fixed(10)}, Rate: fixedPlans(map[string]ratelimit.Plan{"double": {Cost: 2}}),
 	})
 	h := g.At(priority.Normal, admission.Cost(5))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if !admission.Charge(r.Context(), 1) {
@@ -87,7 +87,7 @@ func levelSeen(g *admission.Gate, route priority.Level, headers ...string) (seen
 
 func TestPlanRaisesVerifiedCallersAndNeverLowers(t *testing.T) {
 	plans := fixedPlans(map[string]ratelimit.Plan{"pro": {Level: "high"}, "free": {Level: "batch"}, "top": {Level: " Critical "}})
-	g := admission.MustNew(admission.Options{Identify: planned, Rate: plans, LevelHeader: "X-Priority"})
+	g := admission.MustNew(admission.Options{Identify: planned, Rate: plans, HTTP: admission.HTTP{LevelHeader: "X-Priority"}})
 	for _, tc := range []struct {
 		key   string
 		route priority.Level
@@ -151,7 +151,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := admission.MustNew(admission.Options{
-				Identify: planned, Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait, CallerCap: tc.cap,
+				Identify: planned, Pool: admission.Pool{Limit: shed.Fixed(tc.limit), MaxWait: admission.NoWait}, CallerCap: tc.cap,
 				Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.AllowEverything}, map[string]ratelimit.Plan{"p": {Share: tc.share}}),
 			})
 			block := newHeld()
@@ -173,7 +173,7 @@ func TestShareCapsTheCallersPartOfThePool(t *testing.T) {
 
 func TestShareIsOfEachPool(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Identify: planned, Limit: shed.Fixed(4), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
+		Identify: planned, Pool: admission.Pool{Limit: shed.Fixed(4)}, Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(8)}},
 		Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.AllowEverything}, map[string]ratelimit.Plan{"p": {Share: 0.5}}),
 	})
 	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}}
@@ -211,7 +211,7 @@ func TestShareIsOfEachPool(t *testing.T) {
 
 func TestPlanCountsWithoutHTTPToo(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(10), Rate: fixedPlans(map[string]ratelimit.Plan{"p": {Cost: 3, Level: "high"}}),
+		Pool: admission.Pool{Limit: shed.Fixed(10)}, Rate: fixedPlans(map[string]ratelimit.Plan{"p": {Cost: 3, Level: "high"}}),
 	})
 	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Plan: "p", Verified: true}, Level: priority.Batch, Cost: 10}
 	for range 2 {
@@ -246,7 +246,7 @@ func TestPlansAllocateNothing(t *testing.T) {
 		"no plans": ratelimit.PerKey(1e9, 1<<30),
 		"a table":  ratelimit.Tiers(ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"p": {Rate: 1e9, Burst: 1 << 30, Cost: 2, Level: "high", Share: 0.5}}),
 	} {
-		g := admission.MustNew(admission.Options{Rate: l, CallerCap: 4, Limit: shed.Fixed(10)})
+		g := admission.MustNew(admission.Options{Rate: l, CallerCap: 4, Pool: admission.Pool{Limit: shed.Fixed(10)}})
 		if n := testing.AllocsPerRun(100, func() {
 			p, err := g.Admit(context.Background(), ticket)
 			if err != nil {

@@ -26,7 +26,7 @@ func TestPressureShedsTheLowestLevelsFirst(t *testing.T) {
 		heap.set(0.9)
 		heard := &recorder{}
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(100), Observer: heard,
+			Pool: admission.Pool{Limit: shed.Fixed(100)}, Observer: heard,
 			Pressure: pressure.Guard{Signals: []pressure.Signal{{Name: "heap", Read: heap.read, High: 0.85, Low: 0.80}}},
 		})
 		codes := func() (all [priority.Count]int) {

@@ -28,10 +28,10 @@ func TestRejectionIsAnError(t *testing.T) {
 }
 
 func TestUnknownHeadersAreAnError(t *testing.T) {
-	if _, err := New(Options{Headers: 8}); err == nil || !strings.Contains(err.Error(), "Options.Headers: unknown bits 0x8") {
+	if _, err := New(Options{HTTP: HTTP{RateLimitHeaders: 8}}); err == nil || !strings.Contains(err.Error(), "Options.HTTP.RateLimitHeaders: unknown bits 0x8") {
 		t.Errorf("unknown set: %v", err)
 	}
-	if _, err := New(Options{Headers: IETFDraft11 | XRateLimit}); err != nil {
+	if _, err := New(Options{HTTP: HTTP{RateLimitHeaders: IETFDraft11 | XRateLimit}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,7 +22,7 @@ func TestUpdatesUnderLoadLoseAndMintNothing(t *testing.T) {
 	close(block.release)
 	with := func(i int) admission.Options {
 		return admission.Options{
-			Rate: ratelimit.PerKey(0, burst+i%7), Limit: shed.Fixed(1 + i%most), MaxWait: 10 * time.Millisecond, CallerCap: (i % 3) * most,
+			Rate: ratelimit.PerKey(0, burst+i%7), Pool: admission.Pool{Limit: shed.Fixed(1 + i%most), MaxWait: 10 * time.Millisecond}, CallerCap: (i % 3) * most,
 			Pools:  map[string]admission.Pool{"db": {Limit: shed.Fixed(1 + i%most)}},
 			Routes: map[string]admission.Rule{fmt.Sprintf("/%d", i%3): admission.AtLevel(priority.High, admission.Cap(1+i%4), admission.InPool("db"))},
 		}

@@ -90,7 +90,7 @@ func TestChangeOfPlanKeepsTheBalance(t *testing.T) {
 func TestInFlightAboveALoweredLimitDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with := func(slots int) admission.Options {
-			return admission.Options{Limit: shed.Fixed(slots), MaxWait: time.Minute, MaxWaiting: 10}
+			return admission.Options{Pool: admission.Pool{Limit: shed.Fixed(slots), MaxWait: time.Minute, MaxWaiting: 10}}
 		}
 		g := admission.MustNew(with(4))
 		block := newHeld()
@@ -127,7 +127,7 @@ func TestInFlightAboveALoweredLimitDrains(t *testing.T) {
 func TestWaitersAboveALoweredBoundStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with := func(bound int) admission.Options {
-			return admission.Options{Limit: shed.Fixed(1), MaxWait: time.Minute, MaxWaiting: bound}
+			return admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Minute, MaxWaiting: bound}}
 		}
 		g := admission.MustNew(with(5))
 		block := newHeld()
@@ -162,7 +162,7 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 	heard := &recorder{}
 	good := func() admission.Options {
 		return admission.Options{
-			Name: "api", Rate: ratelimit.PerKey(0, 10), Limit: shed.Fixed(3), MaxWaiting: 7, Observer: heard,
+			Name: "api", Rate: ratelimit.PerKey(0, 10), Pool: admission.Pool{Limit: shed.Fixed(3), MaxWaiting: 7}, Observer: heard,
 			Pools:  map[string]admission.Pool{"db": {Limit: shed.Fixed(2)}, "mail": {Limit: shed.Fixed(4)}, "idle": {Limit: shed.Fixed(1)}},
 			Routes: map[string]admission.Rule{"/costly": admission.AtLevel(priority.Normal, admission.Cost(2))},
 		}
@@ -178,7 +178,7 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 	for want, spoil := range map[string]func(*admission.Options){
 		"Options.Name":          func(o *admission.Options) { o.Name = "other" },
 		"Options.Rate":          func(o *admission.Options) { o.Rate = ratelimit.PerKey(-1, 1) },
-		"MaxWaiting":            func(o *admission.Options) { o.MaxWaiting = -1 },
+		"MaxWaiting":            func(o *admission.Options) { o.Pool.MaxWaiting = -1 },
 		`Options.Pools["mail"]`: func(o *admission.Options) { o.Pools["mail"] = admission.Pool{CriticalReserve: -1} },
 		`"db" is gone`:          func(o *admission.Options) { delete(o.Pools, "db") },
 		`"mail" is gone`:        func(o *admission.Options) { delete(o.Pools, "mail") },
@@ -186,13 +186,13 @@ func TestUpdateThatCannotBeAdoptedChangesNothing(t *testing.T) {
 		`Options.Routes["/new"]`: func(o *admission.Options) {
 			o.Routes["/new"] = admission.AtLevel(priority.Normal, admission.InPool("nowhere"))
 		},
-		"Trusted":          func(o *admission.Options) { o.ClientIP.Trusted = []string{"banana"} },
-		"Options.Deadline": func(o *admission.Options) { o.Deadline = admission.TimeoutHeader("X-Timeout", -1) },
-		"Options.Headers":  func(o *admission.Options) { o.Headers = 1 << 7 },
-		"Options.Shadow":   func(o *admission.Options) { o.Shadow = 1 << 7 },
+		"Trusted":                       func(o *admission.Options) { o.ClientIP.Trusted = []string{"banana"} },
+		"Options.Deadline":              func(o *admission.Options) { o.Deadline = admission.TimeoutHeader("X-Timeout", -1) },
+		"Options.HTTP.RateLimitHeaders": func(o *admission.Options) { o.HTTP.RateLimitHeaders = 1 << 7 },
+		"Options.Shadow":                func(o *admission.Options) { o.Shadow = 1 << 7 },
 	} {
 		opts := good() // everything else would be a change
-		opts.Rate, opts.Limit, opts.MaxWaiting, opts.CallerCap = ratelimit.PerKey(1000, 1000), shed.Fixed(99), 99, 1
+		opts.Rate, opts.Pool.Limit, opts.Pool.MaxWaiting, opts.CallerCap = ratelimit.PerKey(1000, 1000), shed.Fixed(99), 99, 1
 		opts.Pools["idle"] = admission.Pool{Limit: shed.Fixed(99)}
 		opts.Routes["/costly"] = admission.AtLevel(priority.Critical)
 		spoil(&opts)

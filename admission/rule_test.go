@@ -20,7 +20,7 @@ import (
 func edge(routes map[string]admission.Rule) (*admission.Gate, *recorder) {
 	heard := &recorder{}
 	return admission.MustNew(admission.Options{
-		Routes: routes, Rate: ratelimit.PerKey(0, 1000), Limit: shed.Fixed(10), Headers: admission.XRateLimit, Observer: heard,
+		Routes: routes, Rate: ratelimit.PerKey(0, 1000), Pool: admission.Pool{Limit: shed.Fixed(10)}, HTTP: admission.HTTP{RateLimitHeaders: admission.XRateLimit}, Observer: heard,
 	}), heard
 }
 
@@ -163,7 +163,7 @@ func TestRoutesThatMakeNoSenseAreErrorsThatNameThePattern(t *testing.T) {
 func TestRouteTableAppliesEveryOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(10), Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
+			Pool: admission.Pool{Limit: shed.Fixed(10)}, Pools: map[string]admission.Pool{"db": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 			Routes: map[string]admission.Rule{
 				"/narrow": admission.AtLevel(priority.Normal, admission.Rate(ratelimit.PerKey(0, 1, ratelimit.Name("narrow")))),
 				"/db":     admission.AtLevel(priority.Normal, admission.InPool("db")),
@@ -212,7 +212,7 @@ func mustRefuseAny(t *testing.T, w *httptest.ResponseRecorder, status int, reaso
 func TestStreamOfTheTableIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(1), Routes: map[string]admission.Rule{"/events": admission.AtLevel(priority.Normal, admission.Stream(5))},
+			Pool: admission.Pool{Limit: shed.Fixed(1)}, Routes: map[string]admission.Rule{"/events": admission.AtLevel(priority.Normal, admission.Stream(5))},
 		})
 		end := make(chan struct{})
 		h := g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -224,7 +224,7 @@ func TestStreamOfTheTableIsSeen(t *testing.T) {
 		if s := g.Stats(); s.Streams != 1 || s.InFlight() != 0 {
 			t.Errorf("%d streams, %d in flight; want 1 and 0", s.Streams, s.InFlight())
 		}
-		if err := g.Update(admission.Options{Limit: shed.Fixed(1)}); err != nil { // the table is gone, the stream is not
+		if err := g.Update(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1)}}); err != nil { // the table is gone, the stream is not
 			t.Fatal(err)
 		}
 		drained := make(chan error)
@@ -244,8 +244,8 @@ func TestStreamOfTheTableIsSeen(t *testing.T) {
 }
 
 func TestPlainPathsCostNoAllocation(t *testing.T) {
-	g := admission.MustNew(admission.Options{Routes: shop, Outcomes: admission.Off})
-	bare := admission.MustNew(admission.Options{Outcomes: admission.Off})
+	g := admission.MustNew(admission.Options{Routes: shop, HTTP: admission.HTTP{DisableResponseWrapping: true}})
+	bare := admission.MustNew(admission.Options{HTTP: admission.HTTP{DisableResponseWrapping: true}})
 	per := func(h http.Handler) float64 {
 		r, w := request("POST", "/checkout"), httptest.NewRecorder()
 		return testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) })

@@ -138,8 +138,8 @@ func refusal(r shed.Reason) bool { return r.Refused() && int(r) < shed.ReasonCou
 // lowered by the client if it wishes.
 func (x exchange) rank() priority.Level {
 	level := x.asSold(x.route.level)
-	if x.LevelHeader != "" {
-		level = lowered(level, x.r.Header[x.LevelHeader])
+	if x.HTTP.LevelHeader != "" {
+		level = lowered(level, x.r.Header[x.HTTP.LevelHeader])
 	}
 	return level
 }
@@ -175,7 +175,7 @@ func (x exchange) answer() {
 // advertise tells the client about the limit that refused it, or about the one
 // nearest exhaustion. What is in shadow is not told: nothing enforces it.
 func (x exchange) advertise() {
-	if x.Headers == 0 || x.limit.by == nil || x.Shadow&ShadowRate != 0 {
+	if x.HTTP.RateLimitHeaders == 0 || x.limit.by == nil || x.Shadow&ShadowRate != 0 {
 		return
 	}
 	key := x.taken.key
@@ -183,7 +183,7 @@ func (x exchange) advertise() {
 		key = addressKey(x.taken.address)
 	}
 	p := policyNamed(x.limit.policy, x.limit.by, key)
-	answer.Fields(x.Headers).Write(x.w.Header(), p, x.limit.left, x.limit.reset)
+	answer.Fields(x.HTTP.RateLimitHeaders).Write(x.w.Header(), p, x.limit.left, x.limit.reset)
 }
 
 // policyNamed returns the policy of that name of l, which may be made of several.
@@ -201,7 +201,7 @@ func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.
 
 // opensIn reports whether the visit opens a stream, and by when it must have begun.
 func (x exchange) opensIn() (time.Time, bool) {
-	return x.Deadline, x.route.streams > 0 && x.Outcomes == Watch && !x.Deadline.IsZero()
+	return x.Deadline, x.route.streams > 0 && !x.HTTP.DisableResponseWrapping && !x.Deadline.IsZero()
 }
 
 // end is when the work must be over; zero: no time is set. A stream's client waits
@@ -222,7 +222,7 @@ func (x exchange) end() time.Time {
 func (x exchange) run(next http.Handler) {
 	r, w := x.r, x.w
 	req := &request{
-		Context: r.Context(), Response: writer.Response{ResponseWriter: w}, gate: x.gate, told: answer.Fields(x.Headers),
+		Context: r.Context(), Response: writer.Response{ResponseWriter: w}, gate: x.gate, told: answer.Fields(x.HTTP.RateLimitHeaders),
 		visit: x.visit, caller: x.Caller, level: x.Level, waited: x.slot.Waited,
 	}
 	req.Owner = req
@@ -235,7 +235,7 @@ func (x exchange) run(next http.Handler) {
 	}
 	returned := false
 	defer func() { req.finish(returned) }()
-	if x.Outcomes == Watch {
+	if !x.HTTP.DisableResponseWrapping {
 		w = req.View()
 	}
 	x.advertise()

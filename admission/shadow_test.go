@@ -30,7 +30,7 @@ func TestShadowRateDecidesAndCountsAndLetsThrough(t *testing.T) {
 		"a route's": {Routes: map[string]admission.Rule{"/": admission.AtLevel(priority.Normal, admission.Rate(ratelimit.PerKey(1e-9, 3)))}},
 	} {
 		heard := &recorder{}
-		opts.Shadow, opts.Headers, opts.Observer = admission.ShadowRate, bothSets, heard
+		opts.Shadow, opts.HTTP.RateLimitHeaders, opts.Observer = admission.ShadowRate, bothSets, heard
 		g := admission.MustNew(opts)
 		h := g.Handler(okHandler())
 		for range 10 {
@@ -68,8 +68,8 @@ func TestShadowRateTakesNothingForWhatItWouldRefuse(t *testing.T) {
 func TestShadowOfOneLimitLeavesTheOthersInForce(t *testing.T) {
 	heard := &recorder{}
 	g := admission.MustNew(admission.Options{
-		Rate:    ratelimit.All(ratelimit.PerKey(0, 5), ratelimit.Shadow(ratelimit.Global(0, 2))),
-		Headers: bothSets, Observer: heard,
+		Rate: ratelimit.All(ratelimit.PerKey(0, 5), ratelimit.Shadow(ratelimit.Global(0, 2))),
+		HTTP: admission.HTTP{RateLimitHeaders: bothSets}, Observer: heard,
 	})
 	h := g.Handler(okHandler())
 	for i := range 5 {
@@ -93,7 +93,7 @@ func TestShadowOfOneLimitLeavesTheOthersInForce(t *testing.T) {
 }
 
 func TestShadowOfTheOnlyLimitIsNotAdvertised(t *testing.T) {
-	g := admission.MustNew(admission.Options{Rate: ratelimit.Shadow(ratelimit.PerKey(0, 1)), Headers: bothSets})
+	g := admission.MustNew(admission.Options{Rate: ratelimit.Shadow(ratelimit.PerKey(0, 1)), HTTP: admission.HTTP{RateLimitHeaders: bothSets}})
 	h := g.Handler(okHandler())
 	for range 3 {
 		if w := get(h); w.Code != 200 || len(rateFields(w.Header())) != 0 {
@@ -110,9 +110,9 @@ func TestShadowCapacityLetsThroughAboveTheLimit(t *testing.T) {
 		opts  admission.Options
 		route []admission.RouteOption
 	}{
-		shed.Capacity:  {admission.Options{Limit: shed.Fixed(2), MaxWait: admission.NoWait}, nil},
-		shed.RouteCap:  {admission.Options{Limit: shed.Fixed(99)}, []admission.RouteOption{admission.Cap(2)}},
-		shed.CallerCap: {admission.Options{Limit: shed.Fixed(99), CallerCap: 2}, nil},
+		shed.Capacity:  {admission.Options{Pool: admission.Pool{Limit: shed.Fixed(2), MaxWait: admission.NoWait}}, nil},
+		shed.RouteCap:  {admission.Options{Pool: admission.Pool{Limit: shed.Fixed(99)}}, []admission.RouteOption{admission.Cap(2)}},
+		shed.CallerCap: {admission.Options{Pool: admission.Pool{Limit: shed.Fixed(99)}, CallerCap: 2}, nil},
 	} {
 		t.Run(want.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,14 +142,14 @@ func TestShadowCapacityLetsThroughAboveTheLimit(t *testing.T) {
 
 func TestShadowLayersAreSeparate(t *testing.T) {
 	g := admission.MustNew(admission.Options{
-		Rate: ratelimit.PerKey(0, 1), Limit: shed.Fixed(1), MaxWait: admission.NoWait, Shadow: admission.ShadowCapacity,
+		Rate: ratelimit.PerKey(0, 1), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Shadow: admission.ShadowCapacity,
 	})
 	h := g.Handler(okHandler())
 	if got := passed(h, 3); got != 1 {
 		t.Errorf("%d passed: capacity in shadow must not let through what the rate refuses", got)
 	}
 	g = admission.MustNew(admission.Options{
-		Rate: ratelimit.PerKey(0, 1), Limit: shed.Fixed(1), MaxWait: admission.NoWait, Shadow: admission.ShadowRate,
+		Rate: ratelimit.PerKey(0, 1), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Shadow: admission.ShadowRate,
 	})
 	p, err := g.Admit(context.Background(), admission.Ticket{})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestADeadlineBoundsTheOpeningOfAStream(t *testing.T) {
 
 func TestADeadlineBoundsAStreamsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, release := full(t, admission.Options{Limit: shed.Fixed(1), MaxWait: time.Hour, Deadline: admission.Within(time.Second)})
+		g, release := full(t, admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Hour}, Deadline: admission.Within(time.Second)})
 		defer release()
 		w := get(g.At(priority.Normal, admission.Stream(1))(okHandler()))
 		if w.Code != http.StatusServiceUnavailable {

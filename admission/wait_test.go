@@ -19,7 +19,7 @@ import (
 // full returns a gate whose only slot is held, and how to free it.
 func full(t *testing.T, opts admission.Options) (*admission.Gate, func()) {
 	t.Helper()
-	opts.Limit = shed.Fixed(1)
+	opts.Pool.Limit = shed.Fixed(1)
 	g := admission.MustNew(opts)
 	p, err := g.Admit(t.Context(), admission.Ticket{Caller: caller.Caller{Key: "holder", Verified: true}})
 	if err != nil {
@@ -35,10 +35,10 @@ func TestWaiterLeavesAtTheFirstReason(t *testing.T) {
 		want   shed.Reason
 		after  time.Duration
 	}{
-		"MaxWait ends":          {admission.Options{MaxWait: 400 * time.Millisecond}, "", shed.WaitedTooLong, 400 * time.Millisecond},
-		"the deadline ends":     {admission.Options{MaxWait: time.Minute, Deadline: admission.TimeoutHeader("X-Timeout", 0)}, "300", shed.DeadlineUnmeetable, 300 * time.Millisecond},
-		"the longest ends":      {admission.Options{MaxWait: time.Minute, Deadline: admission.Within(200 * time.Millisecond)}, "", shed.DeadlineUnmeetable, 200 * time.Millisecond},
-		"MaxWait before it all": {admission.Options{MaxWait: 100 * time.Millisecond, Deadline: admission.Within(time.Second)}, "", shed.WaitedTooLong, 100 * time.Millisecond},
+		"MaxWait ends":          {admission.Options{Pool: admission.Pool{MaxWait: 400 * time.Millisecond}}, "", shed.WaitedTooLong, 400 * time.Millisecond},
+		"the deadline ends":     {admission.Options{Pool: admission.Pool{MaxWait: time.Minute}, Deadline: admission.TimeoutHeader("X-Timeout", 0)}, "300", shed.DeadlineUnmeetable, 300 * time.Millisecond},
+		"the longest ends":      {admission.Options{Pool: admission.Pool{MaxWait: time.Minute}, Deadline: admission.Within(200 * time.Millisecond)}, "", shed.DeadlineUnmeetable, 200 * time.Millisecond},
+		"MaxWait before it all": {admission.Options{Pool: admission.Pool{MaxWait: 100 * time.Millisecond}, Deadline: admission.Within(time.Second)}, "", shed.WaitedTooLong, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWaiterLeavesAtTheFirstReason(t *testing.T) {
 
 func TestClientThatLeavesTheQueueFreesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, free := full(t, admission.Options{MaxWait: time.Minute})
+		g, free := full(t, admission.Options{Pool: admission.Pool{MaxWait: time.Minute}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := false
 		h := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran = true }))
@@ -79,7 +79,7 @@ func TestClientThatLeavesTheQueueFreesItsPlace(t *testing.T) {
 
 func TestTheWaitEndsBeforeTheServersWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, free := full(t, admission.Options{MaxWait: time.Minute})
+		g, free := full(t, admission.Options{Pool: admission.Pool{MaxWait: time.Minute}})
 		w := newWire(t, g.Handler(okHandler()), func(s *http.Server) { s.WriteTimeout = time.Second })
 		start := time.Now()
 		res := w.get(t, "/")
@@ -92,7 +92,7 @@ func TestTheWaitEndsBeforeTheServersWriteTimeout(t *testing.T) {
 
 func TestExpiredRequestNeverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(5)})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(5)}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.Sleep(2 * time.Second)
@@ -107,7 +107,7 @@ func TestExpiredRequestNeverRuns(t *testing.T) {
 
 func TestHigherClassEvictsALowerOneFromAFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, free := full(t, admission.Options{MaxWaiting: 1, MaxWait: time.Minute})
+		g, free := full(t, admission.Options{Pool: admission.Pool{MaxWaiting: 1, MaxWait: time.Minute}})
 		codes := make(chan int, 1)
 		go func() { codes <- get(g.At(priority.Batch)(okHandler())).Code }()
 		synctest.Wait()
@@ -163,7 +163,7 @@ func TestCostAboveTheBurstIsNeverWithoutRetryAfter(t *testing.T) {
 
 func TestDrainAnswersWaitersAndWaitsForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: time.Minute})
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Minute}})
 		slow := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) }))
 		running, waiting := make(chan int, 1), make(chan int, 1)
 		go func() { running <- get(slow).Code }()
@@ -231,7 +231,7 @@ func TestCase_SH02(t *testing.T) {
 func TestDrainHearsOfSlotsThatNobodyUsed(t *testing.T) {
 	for range 50 { // whether the waiter sees its slot before the drain begins is up to the scheduler
 		synctest.Test(t, func(t *testing.T) {
-			g, free := full(t, admission.Options{MaxWait: time.Hour})
+			g, free := full(t, admission.Options{Pool: admission.Pool{MaxWait: time.Hour}})
 			ctx, leave := context.WithCancel(t.Context())
 			go g.Admit(ctx, admission.Ticket{})
 			synctest.Wait()

@@ -167,7 +167,7 @@ func TestHandlerSeesTheInnerWritersInterfacesAndNoOthers(t *testing.T) {
 }
 
 func TestOutcomesOffNeverWraps(t *testing.T) {
-	g := admission.MustNew(admission.Options{Outcomes: admission.Off})
+	g := admission.MustNew(admission.Options{HTTP: admission.HTTP{DisableResponseWrapping: true}})
 	inner := httptest.NewRecorder()
 	g.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if w != http.ResponseWriter(inner) {

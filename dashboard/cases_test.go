@@ -29,7 +29,7 @@ const hostile = `<img src=x onerror="alert(1)"></script>'"` + "\u2028"
 // Case DB-01: field report
 func TestDataIsDeclaredAsData(t *testing.T) {
 	gate := admission.MustNew(admission.Options{
-		Name: hostile, Rate: ratelimit.PerKey(1, 1), Limit: shed.Fixed(1),
+		Name: hostile, Rate: ratelimit.PerKey(1, 1), Pool: admission.Pool{Limit: shed.Fixed(1)},
 		Pools: map[string]admission.Pool{hostile: {Limit: shed.Fixed(1)}},
 	})
 	caller := caller.Caller{Key: "k", Alias: hostile, Verified: true}
@@ -66,7 +66,7 @@ func TestDataIsDeclaredAsData(t *testing.T) {
 // Case DB-03: field report
 func TestReadersThatVanishOrStallAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1)})
+		gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1)}})
 		dial := served(t, dashboard.Handler(dashboard.Gate(gate)))
 		for range 50 {
 			conn := dial()
@@ -113,7 +113,7 @@ func TestThePageAnswersWhileTheGateIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Rate: ratelimit.PerKey(0.001, 1), Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour,
+			Rate: ratelimit.PerKey(0.001, 1), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour},
 			Observer: metrics.New(reg),
 		})
 		mux := http.NewServeMux()

@@ -64,7 +64,7 @@ func frame(t *testing.T, h http.Handler) (d data) {
 
 func TestAFrameShowsEverythingItIsGiven(t *testing.T) {
 	gate := admission.MustNew(admission.Options{
-		Name: "edge", Limit: shed.Fixed(1), MaxWait: admission.NoWait, Rate: fleet{ratelimit.PerKey(50, 100)},
+		Name: "edge", Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Rate: fleet{ratelimit.PerKey(50, 100)},
 	})
 	held, err := gate.Admit(t.Context(), admission.Ticket{})
 	if err != nil {

@@ -56,7 +56,7 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 			fleet{ratelimit.PerKey(100_000, 100_000, ratelimit.Name("fleet")), &s.fleet},
 		),
 		Anonymous: ratelimit.PerKey(5, 5, ratelimit.MaxKeys(4)),
-		Limit:     shed.Throughput{Max: 256},
+		Pool:      admission.Pool{Limit: shed.Throughput{Max: 256}},
 		Pools: map[string]admission.Pool{
 			"reports": {Limit: shed.Fixed(4), MaxWaitingBytes: 1 << 20},
 			"legacy":  {Limit: floored{}},
@@ -65,7 +65,7 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 		Observer: m,
 	})
 	s.shadow = admission.MustNew(admission.Options{
-		Name: "trial", Rate: ratelimit.PerKey(1, 1), Limit: shed.Fixed(1000), Shadow: admission.ShadowRate, Observer: m,
+		Name: "trial", Rate: ratelimit.PerKey(1, 1), Pool: admission.Pool{Limit: shed.Fixed(1000)}, Shadow: admission.ShadowRate, Observer: m,
 	})
 	s.startAPI(t, m)
 	work := newWork(t)

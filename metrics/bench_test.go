@@ -19,7 +19,7 @@ import (
 
 func gateWith(o admission.Observer) *admission.Gate {
 	return admission.MustNew(admission.Options{
-		Rate: ratelimit.PerKey(1e9, 1e9), Limit: shed.Throughput{Max: 512}, Observer: o,
+		Rate: ratelimit.PerKey(1e9, 1e9), Pool: admission.Pool{Limit: shed.Throughput{Max: 512}}, Observer: o,
 	})
 }
 

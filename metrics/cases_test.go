@@ -93,7 +93,7 @@ func TestGaugesReturnToZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Limit: shed.Fixed(slots), MaxWaiting: 16, MaxWait: 20 * time.Millisecond, Observer: metrics.New(reg),
+			Pool: admission.Pool{Limit: shed.Fixed(slots), MaxWaiting: 16, MaxWait: 20 * time.Millisecond}, Observer: metrics.New(reg),
 		})
 		handlers := []http.Handler{
 			gate.Handler(behave(func(http.ResponseWriter, *http.Request) { panic("oops") })),
@@ -188,7 +188,7 @@ func TestTwoGatesOnOneRegistryAreBothCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reg := prometheus.NewRegistry()
 			for _, g := range gates {
-				gate := admission.MustNew(admission.Options{Name: g, Limit: shed.Fixed(5), Observer: metrics.New(reg)})
+				gate := admission.MustNew(admission.Options{Name: g, Pool: admission.Pool{Limit: shed.Fixed(5)}, Observer: metrics.New(reg)})
 				h := gate.Handler(http.HandlerFunc(ok))
 				for range 3 {
 					get(h)

@@ -17,7 +17,7 @@ import (
 func ExampleNew() {
 	reg := prometheus.NewRegistry()
 	gate := admission.MustNew(admission.Options{
-		Name: "edge", Limit: shed.Fixed(8), Observer: metrics.New(reg),
+		Name: "edge", Pool: admission.Pool{Limit: shed.Fixed(8)}, Observer: metrics.New(reg),
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{})) // outside of the gate

@@ -95,7 +95,7 @@ func samples(t testing.TB, reg prometheus.Gatherer) (n int) {
 }
 
 func capped(o admission.Observer, slots int) *admission.Gate {
-	return admission.MustNew(admission.Options{Limit: shed.Fixed(slots), MaxWait: admission.NoWait, Observer: o})
+	return admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(slots), MaxWait: admission.NoWait}, Observer: o})
 }
 
 func ok(http.ResponseWriter, *http.Request) {}

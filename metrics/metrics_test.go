@@ -50,7 +50,7 @@ func TestNewSaysWhoseNameIsTaken(t *testing.T) {
 func TestTheSameGateTwiceCountsOnce(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
-	opts := admission.Options{Limit: shed.Fixed(5), MaxWait: admission.NoWait, Observer: admission.Observers(m, metrics.New(reg), m)}
+	opts := admission.Options{Pool: admission.Pool{Limit: shed.Fixed(5), MaxWait: admission.NoWait}, Observer: admission.Observers(m, metrics.New(reg), m)}
 	gate := admission.MustNew(opts)
 	m.Attach("default", gate.Stats)
 	if err := gate.Update(opts); err != nil {
@@ -80,7 +80,7 @@ func TestAGateShowsWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		gate := admission.MustNew(admission.Options{
-			Name: "edge", Limit: shed.Fixed(1), MaxWaiting: 9, MaxWait: time.Second,
+			Name: "edge", Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 9, MaxWait: time.Second},
 			Rate:     ratelimit.PerKey(50, 100),
 			Pools:    map[string]admission.Pool{"db": {Limit: shed.Throughput{Min: 3, Initial: 4, Max: 20}}},
 			Observer: metrics.New(reg),
@@ -217,7 +217,7 @@ func (s stored) StoreStats() ratelimit.StoreStats { return s.stats }
 
 func TestNamesThatAreNotTextAreShown(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	gate := admission.MustNew(admission.Options{Name: "a\xff", Limit: shed.Fixed(1), Observer: metrics.New(reg)})
+	gate := admission.MustNew(admission.Options{Name: "a\xff", Pool: admission.Pool{Limit: shed.Fixed(1)}, Observer: metrics.New(reg)})
 	get(gate.Handler(http.HandlerFunc(ok)))
 	read(t, reg).want(t, 1, "headgate_requests_total", "gate=a\uFFFD")
 }

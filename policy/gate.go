@@ -32,20 +32,20 @@ type gate struct {
 func (g *gate) options(at place, ls limits) admission.Options {
 	clientIP, addresses := g.ClientIP.options(at.in("client_ip"))
 	opts := admission.Options{
-		Name:        g.Name,
-		Identify:    identify(at.in("callers"), g.Callers, addresses),
-		ClientIP:    clientIP,
-		Pressure:    g.Pressure.options(at.in("pressure")),
-		Deadline:    g.Deadline.options(at.in("deadline")),
-		LevelHeader: g.LevelHeader,
-		Headers:     names(at.in("headers"), g.Headers, headerSets),
-		Shadow:      names(at.in("shadow"), g.Shadow, layers),
-		Outcomes:    outcomes(at.in("outcomes"), g.Outcomes),
+		Name:     g.Name,
+		Identify: identify(at.in("callers"), g.Callers, addresses),
+		ClientIP: clientIP,
+		Pressure: g.Pressure.options(at.in("pressure")),
+		Deadline: g.Deadline.options(at.in("deadline")),
+		HTTP: admission.HTTP{
+			LevelHeader:             g.LevelHeader,
+			RateLimitHeaders:        names(at.in("headers"), g.Headers, headerSets),
+			DisableResponseWrapping: unwatched(at.in("outcomes"), g.Outcomes),
+		},
+		Shadow: names(at.in("shadow"), g.Shadow, layers),
 	}
 	g.Limits.fill(at.in("limits"), ls, &opts)
-	main := g.Capacity.options(at.in("capacity"))
-	opts.Limit, opts.MaxWait, opts.MaxWaiting, opts.MaxWaitingBytes, opts.CriticalReserve =
-		main.Limit, main.MaxWait, main.MaxWaiting, main.MaxWaitingBytes, main.CriticalReserve
+	opts.Pool = g.Capacity.options(at.in("capacity"))
 	for name, pool := range g.Pools {
 		if opts.Pools == nil {
 			opts.Pools = make(map[string]admission.Pool, len(g.Pools))

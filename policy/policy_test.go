@@ -333,8 +333,8 @@ func TestEveryLawAndSignalCanBeNamed(t *testing.T) {
 		"fixed: 4":                  shed.Fixed(4),
 	} {
 		opts, err := build("gate: {capacity: {limit: {"+law+"}}}", Resources{})
-		if err != nil || opts.Limit != want {
-			t.Errorf("%s is %+v, %v", law, opts.Limit, err)
+		if err != nil || opts.Pool.Limit != want {
+			t.Errorf("%s is %+v, %v", law, opts.Pool.Limit, err)
 		}
 	}
 	opts, err := build("gate: {pressure: {heap: {}, scheduler: {high: 0.1}}}", Resources{})

@@ -25,13 +25,14 @@ func names[T ~uint8](at place, list []string, known map[string]T) (all T) {
 	return all
 }
 
-func outcomes(at place, word string) admission.Outcomes {
+// unwatched reads the word for what is made of responses.
+func unwatched(at place, word string) bool {
 	switch word {
 	case "", "watch":
-		return admission.Watch
+		return false
 	case "off":
-		return admission.Off
+		return true
 	}
 	at.wrongf("unknown %q; there are: watch, off", word)
-	return admission.Watch
+	return false
 }

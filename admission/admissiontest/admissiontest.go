@@ -18,7 +18,7 @@ import (
 // a test will fill.
 func Open() *admission.Gate {
 	return admission.MustNew(admission.Options{
-		Name: "open", Rate: ratelimit.Unlimited, Limit: shed.Fixed(1 << 20), MaxWait: admission.NoWait,
+		Name: "open", Rate: ratelimit.Unlimited, Pool: admission.Pool{Limit: shed.Fixed(1 << 20), MaxWait: admission.NoWait},
 	})
 }
 

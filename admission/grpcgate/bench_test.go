@@ -22,7 +22,7 @@ func BenchmarkUnary(b *testing.B) {
 	ctx := peer.NewContext(b.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}})
 	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs(":authority", "shop", "content-type", "application/grpc",
 		"user-agent", "grpc-go/1.85.0", "x-api-key", "key"))
-	gate := gateOf(b, admission.Options{Identify: byKey, Rate: ratelimit.PerKey(1e9, 1e9), Limit: shed.Throughput{Max: 512}})
+	gate := gateOf(b, admission.Options{Identify: byKey, Rate: ratelimit.PerKey(1e9, 1e9), Pool: admission.Pool{Limit: shed.Throughput{Max: 512}}})
 	for name, intercept := range map[string]grpc.UnaryServerInterceptor{
 		"bare": func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
 			return h(ctx, req)

@@ -12,7 +12,7 @@
 //
 // A handler reaches the gate through its context: [github.com/headgate-go/headgate/admission.FromContext] tells
 // the caller and level, [github.com/headgate-go/headgate/admission.Charge] settles the cost. Limits are not told
-// in headers, whatever Options.Headers of the gate says.
+// in headers, whatever Options.HTTP of the gate says.
 //
 // A call whose handler panics gives its slot back; the panic goes up.
 package grpcgate

@@ -132,7 +132,7 @@ func TestRefusalsSpeakGRPC(t *testing.T) {
 			codes.ResourceExhausted, "not-admissible", 0,
 		},
 		"no slot": {
-			admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
+			admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
 			func(t *testing.T, conn *grpc.ClientConn) {
 				go func() { _ = ask(context.Background(), conn) }()
 				<-blocked
@@ -227,7 +227,7 @@ func TestRoutesOfTheGateRankCalls(t *testing.T) {
 }
 
 func TestHealthIsExempt(t *testing.T) {
-	gate := gateOf(t, admission.Options{Rate: ratelimit.PerKey(0, 1), Limit: shed.Fixed(1)})
+	gate := gateOf(t, admission.Options{Rate: ratelimit.PerKey(0, 1), Pool: admission.Pool{Limit: shed.Fixed(1)}})
 	conn := dial(t, gate, &service{}, grpcgate.Options{})
 	for range 3 { // more than the rate allows
 		if _, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
@@ -240,7 +240,7 @@ func TestHealthIsExempt(t *testing.T) {
 }
 
 func TestAPanicGivesTheSlotBack(t *testing.T) {
-	gate := gateOf(t, admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait})
+	gate := gateOf(t, admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
 	s := &service{unary: func(context.Context) error { panic("oh") }}
 	conn := dial(t, gate, s, grpcgate.Options{})
 	for range 3 {
@@ -288,7 +288,7 @@ func TestOutcomesFollowTheStatus(t *testing.T) {
 
 func TestAStreamLeavesItsSlotWithItsFirstMessage(t *testing.T) {
 	gate := gateOf(t, admission.Options{
-		Limit: shed.Fixed(1), MaxWait: admission.NoWait,
+		Pool:   admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
 		Routes: map[string]admission.Rule{duplexMethod: admission.AtLevel(priority.Normal, admission.Stream(2))},
 	})
 	s := &service{stream: func(stream pb.TestService_FullDuplexCallServer) error {
@@ -314,7 +314,7 @@ func TestAStreamLeavesItsSlotWithItsFirstMessage(t *testing.T) {
 }
 
 func TestCancelledStreamsLeaveNothingBehind(t *testing.T) {
-	gate := gateOf(t, admission.Options{Limit: shed.Fixed(8), MaxWait: time.Second})
+	gate := gateOf(t, admission.Options{Pool: admission.Pool{Limit: shed.Fixed(8), MaxWait: time.Second}})
 	s := &service{stream: func(stream pb.TestService_FullDuplexCallServer) error {
 		<-stream.Context().Done()
 		return stream.Context().Err()

@@ -37,7 +37,7 @@ type Result struct {
 func Run(lasting time.Duration) (Result, error) {
 	over := make(chan struct{})
 	gate := admission.MustNew(admission.Options{
-		Limit: shed.Fixed(slots), MaxWait: lasting + time.Minute, MaxWaiting: waiting,
+		Pool:     admission.Pool{Limit: shed.Fixed(slots), MaxWait: lasting + time.Minute, MaxWaiting: waiting},
 		Deadline: admission.Within(lasting + 2*time.Minute),
 	})
 	handler := gate.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))

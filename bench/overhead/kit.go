@@ -110,10 +110,12 @@ func newMetrics(terms) (*instance, error) {
 // option turns something on in the gate.
 type option func(*admission.Options)
 
-func plain(*admission.Options)         {}
-func observed(o *admission.Options)    { o.Observer = metrics.New(prometheus.NewRegistry()) }
-func headers(o *admission.Options)     { o.Headers = admission.XRateLimit }
-func bothHeaders(o *admission.Options) { o.Headers = admission.XRateLimit | admission.IETFDraft11 }
+func plain(*admission.Options)      {}
+func observed(o *admission.Options) { o.Observer = metrics.New(prometheus.NewRegistry()) }
+func headers(o *admission.Options)  { o.HTTP.RateLimitHeaders = admission.XRateLimit }
+func bothHeaders(o *admission.Options) {
+	o.HTTP.RateLimitHeaders = admission.XRateLimit | admission.IETFDraft11
+}
 func deadline(o *admission.Options) {
 	o.Deadline = admission.TimeoutHeader("X-Timeout", 5*time.Second)
 }
@@ -124,10 +126,10 @@ func newGate(t terms, with ...option) (*admission.Gate, *instance, error) {
 	o := admission.Options{
 		Identify: caller.APIKey(keyHeader, known),
 		Rate:     ratelimit.PerKey(rate.Limit(t.perSecond), t.burst),
-		Limit:    throughput(t), MaxWait: 250 * time.Millisecond,
+		Pool:     admission.Pool{Limit: throughput(t), MaxWait: 250 * time.Millisecond},
 	}
 	if t.full {
-		o.MaxWait = admission.NoWait
+		o.Pool.MaxWait = admission.NoWait
 	}
 	for _, set := range with {
 		set(&o)

@@ -34,13 +34,13 @@ func gates() []Subject {
 			return admission.Options{}
 		})},
 		{"headgate, README", "the options of the README's quickstart", withGate(func(*Scenario) admission.Options {
-			return admission.Options{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond, Deadline: deadline}
+			return admission.Options{Pool: admission.Pool{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond}, Deadline: deadline}
 		})},
 		{"headgate, deadline", "the defaults and the client's deadline", withGate(func(*Scenario) admission.Options {
 			return admission.Options{Deadline: deadline}
 		})},
 		{"headgate, fixed", "the true width written down, and the client's deadline", withGate(func(s *Scenario) admission.Options {
-			return admission.Options{Limit: shed.Fixed(s.slots()), Deadline: deadline}
+			return admission.Options{Pool: admission.Pool{Limit: shed.Fixed(s.slots())}, Deadline: deadline}
 		})},
 	}
 }

@@ -32,7 +32,7 @@ func httprateAfter(search http.HandlerFunc) http.Handler {
 	gate := admission.MustNew(admission.Options{
 		ClientIP: caller.ClientIP{Trusted: []string{"10.0.0.0/8"}},
 		Rate:     ratelimit.PerKey(100.0/60, 100), // 100 a minute, all at once if need be
-		Headers:  admission.XRateLimit,
+		HTTP:     admission.HTTP{RateLimitHeaders: admission.XRateLimit},
 	})
 	r := chi.NewRouter()
 	r.With(gate.At(priority.Normal)).Get("/search", search)

@@ -25,9 +25,7 @@ func throttleBefore(checkout, export http.HandlerFunc) http.Handler {
 func throttleSame(checkout, export http.HandlerFunc) http.Handler {
 	// throttle-same: begin
 	gate := admission.MustNew(admission.Options{
-		Limit:      shed.Fixed(64),
-		MaxWaiting: 1024,
-		MaxWait:    10 * time.Second,
+		Pool: admission.Pool{Limit: shed.Fixed(64), MaxWaiting: 1024, MaxWait: 10 * time.Second},
 	})
 	r := chi.NewRouter()
 	r.With(gate.At(priority.Normal)).Post("/checkout", checkout)
@@ -39,9 +37,11 @@ func throttleSame(checkout, export http.HandlerFunc) http.Handler {
 func throttleAfter(checkout, export http.HandlerFunc) http.Handler {
 	// throttle-after: begin
 	gate := admission.MustNew(admission.Options{
-		Limit:    shed.Throughput{Max: 256},                           // found from the work; nobody has to know 64
-		MaxWait:  250 * time.Millisecond,                              // a place in line that somebody still waits for
-		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // work nobody will read is not started
+		Pool: admission.Pool{
+			Limit:   shed.Throughput{Max: 256}, // found from the work, instead of 64
+			MaxWait: 250 * time.Millisecond,    // longer than that no client waits
+		},
+		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // work that is late is not started
 	})
 	r := chi.NewRouter()
 	r.With(gate.At(priority.Critical)).Post("/checkout", checkout)

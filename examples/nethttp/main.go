@@ -30,8 +30,7 @@ func main() {
 	gate := admission.MustNew(admission.Options{
 		Identify: caller.APIKey("X-API-Key", lookup),
 		Rate:     ratelimit.PerKey(50, 100),
-		Limit:    shed.Throughput{Max: 512},
-		MaxWait:  250 * time.Millisecond,
+		Pool:     admission.Pool{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond},
 		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
 	})
 

@@ -35,7 +35,7 @@ func variants(show func(*admission.Gate)) []variant {
 		}},
 		{"the gate", func(db *database) (http.Handler, func() int) {
 			gate := admission.MustNew(admission.Options{
-				Limit:    shed.Throughput{Max: 512},
+				Pool:     admission.Pool{Limit: shed.Throughput{Max: 512}},
 				Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
 			})
 			show(gate)

@@ -112,8 +112,8 @@ func relaying(client *http.Client, service string) http.HandlerFunc {
 func passedOn() *admission.Gate {
 	// passed: begin
 	gate := admission.MustNew(admission.Options{
-		Deadline:    admission.TimeoutHeader("X-Timeout", 5*time.Second), // outbound sends what is left of its own
-		LevelHeader: "X-Level",                                           // lowers a level, never raises one
+		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // outbound sends what is left of its own
+		HTTP:     admission.HTTP{LevelHeader: "X-Level"},              // lowers a level, never raises one
 	})
 	// passed: end
 	return gate
@@ -124,7 +124,7 @@ func trying() *admission.Gate {
 	// shadow: begin
 	gate := admission.MustNew(admission.Options{
 		Rate:   ratelimit.PerKey(50, 100),
-		Limit:  shed.Throughput{Max: 64},
+		Pool:   admission.Pool{Limit: shed.Throughput{Max: 64}},
 		Shadow: admission.ShadowRate | admission.ShadowCapacity, // decide and count, let everybody through
 	})
 	// shadow: end

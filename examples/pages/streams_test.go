@@ -12,7 +12,7 @@ import (
 )
 
 func TestDeclaredStreamsLeaveTheirSlots(t *testing.T) {
-	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait})
+	gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
 	open, over := make(chan int, 1), make(chan struct{})
 	stream := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.(http.Flusher).Flush()

@@ -38,9 +38,9 @@ func main() {
 	gate := admission.MustNew(admission.Options{
 		Identify: caller.APIKey("X-API-Key", lookup),                  // who is asking; unknown keys count against their address
 		Rate:     ratelimit.PerKey(50, 100),                           // each: 50 req/s, bursts of 100
-		Limit:    shed.Throughput{Max: 512},                           // slots in all, learned from the work
-		MaxWait:  250 * time.Millisecond,                              // longest stay in the fair queue
 		Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second), // the client's, 5 s at most
+		// Slots in all, learned from the work, and the longest stay in the fair queue.
+		Pool:     admission.Pool{Limit: shed.Throughput{Max: 512}, MaxWait: 250 * time.Millisecond},
 		Observer: metrics.New(prometheus.DefaultRegisterer),
 	})
 

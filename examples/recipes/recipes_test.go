@@ -112,7 +112,7 @@ func TestEveryRouterLetsTheGateRefuse(t *testing.T) {
 }
 
 func TestPanicsReachTheRoutersRecovery(t *testing.T) {
-	gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1)})
+	gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1)}})
 	g := gin.New()
 	g.Use(gin.RecoveryWithWriter(io.Discard))
 	g.GET("/", Gin(gate.At(priority.Normal)), func(*gin.Context) { panic("x") })
@@ -148,7 +148,7 @@ func TestConnectClientsUnderstandARefusalAndSendTheirDeadline(t *testing.T) {
 		}
 		return connect.NewResponse(wrapperspb.String("hello " + r.Msg.GetValue())), nil
 	}
-	opts := admission.Options{Limit: shed.Fixed(1), MaxWait: admission.NoWait}
+	opts := admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}}
 	h, err := Connect(opts, greet)
 	if err != nil {
 		t.Fatal(err)

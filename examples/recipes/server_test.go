@@ -60,7 +60,7 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 // A client that waits is answered before the server's write timeout would cut it.
 func TestAWaitEndsBeforeTheServersTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := admission.MustNew(admission.Options{Limit: shed.Fixed(1), MaxWait: time.Hour})
+		gate := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Hour}})
 		held, err := gate.Admit(t.Context(), admission.Ticket{})
 		if err != nil {
 			t.Fatal(err)

@@ -67,10 +67,9 @@ func options(s settings) admission.Options {
 				admission.Rate(ratelimit.Global(rate.Every(30*time.Second), 20, ratelimit.Name("exports")))),
 			"GET /healthz": admission.AtLevel(priority.Normal, admission.Exempt()),
 		},
-		Limit:   shed.Fixed(8),
-		MaxWait: admission.NoWait,
-		Headers: admission.IETFDraft11 | admission.XRateLimit,
-		Shadow:  s.shadow,
+		Pool:   admission.Pool{Limit: shed.Fixed(8), MaxWait: admission.NoWait},
+		HTTP:   admission.HTTP{RateLimitHeaders: admission.IETFDraft11 | admission.XRateLimit},
+		Shadow: s.shadow,
 	}
 }
 

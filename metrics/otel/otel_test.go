@@ -76,7 +76,7 @@ func sum(m metricdata.Metrics, key, value string) (n float64) {
 
 func TestAGateIsShown(t *testing.T) {
 	m, reader := newMetrics(t)
-	gate := admission.MustNew(admission.Options{Name: "edge", Limit: shed.Fixed(7), Rate: ratelimit.PerKey(1, 2), Observer: m})
+	gate := admission.MustNew(admission.Options{Name: "edge", Pool: admission.Pool{Limit: shed.Fixed(7)}, Rate: ratelimit.PerKey(1, 2), Observer: m})
 	h := gate.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for range 3 {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
@@ -108,7 +108,7 @@ func TestAGateIsShown(t *testing.T) {
 // Every family of the kit comes out under its own name and with the right shape.
 func TestNamesAreThoseOfThePrometheusMetrics(t *testing.T) {
 	m, reader := newMetrics(t)
-	admission.MustNew(admission.Options{Name: "edge", Limit: shed.Throughput{}, Rate: ratelimit.PerKey(1, 1), Observer: m})
+	admission.MustNew(admission.Options{Name: "edge", Pool: admission.Pool{Limit: shed.Throughput{}}, Rate: ratelimit.PerKey(1, 1), Observer: m})
 	m.Outbound().Attach("billing", func() pacer.Stats {
 		return pacer.Stats{Operations: []pacer.OperationStats{{RetryLeft: 1}}}
 	})

@@ -144,7 +144,7 @@ func TestThrottlesAreRationed(t *testing.T) {
 func TestARealGateIsLoggedAndUnloggedRequestsAllocateNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch()
-		gate := admission.MustNew(admission.Options{Name: "real", Limit: shed.Fixed(1), MaxWait: admission.NoWait, Observer: w})
+		gate := admission.MustNew(admission.Options{Name: "real", Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Observer: w})
 		held, err := gate.Admit(t.Context(), admission.Ticket{})
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestARealGateIsLoggedAndUnloggedRequestsAllocateNothing(t *testing.T) {
 func ExampleNew() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: noTime}))
 	gate := admission.MustNew(admission.Options{
-		Name: "edge", Limit: shed.Fixed(1), MaxWait: admission.NoWait, Observer: slogs.New(logger, slogs.Options{}),
+		Name: "edge", Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}, Observer: slogs.New(logger, slogs.Options{}),
 	})
 	first, _ := gate.Admit(context.Background(), admission.Ticket{})
 	defer first.Release(shed.Served)

@@ -74,7 +74,7 @@ func TestReplayIsWhatTheGateDoes(t *testing.T) {
 }
 
 func lived(t *testing.T, o Options, records []traffic.Record) (reasons [shed.ReasonCount]int) {
-	gate, err := admission.New(admission.Options{Rate: o.Rate, Limit: o.Limit, MaxWait: o.MaxWait})
+	gate, err := admission.New(admission.Options{Rate: o.Rate, Pool: admission.Pool{Limit: o.Limit, MaxWait: o.MaxWait}})
 	if err != nil {
 		t.Fatal(err)
 	}
