@@ -10,7 +10,7 @@ import (
 // walkIn is Offer where there is nothing to decide: a slot is free, no waiter goes
 // first, and there is time enough. Anything else is left to Offer.
 func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
-	if c.draining || c.line.n > 0 || !c.mayGo(t.Level) {
+	if c.draining || c.line.n > 0 || !c.mayGo(now, t.Level) {
 		return Grant{}, false
 	}
 	at, due := c.at(now), never
@@ -21,6 +21,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 		}
 		due = after(at, left)
 	}
+	c.demand.Arrived(now, t.Level)
 	g := c.fill(now, at, row{due: due, level: t.Level}, 0)
 	c.note(now)
 	return g, true
@@ -30,6 +31,10 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 // queue if the door lets it, in the place of another waiter if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
 	a, yields := c.arrival(at, w, left)
+	if c.demand.Short(now, a.MaxWait/2) {
+		i := w.Level.Index()
+		a.Above, a.Lowest, a.Peers = c.demand.Above(now, w.Level), c.line.lowest() >= i, c.line.classes[i].ahead(w.Caller)
+	}
 	door.Rate, _ = c.meter.Rate(now, c.flight.silence(now))
 	v, reason := door.Decide(a)
 	if v != shed.Waits {
@@ -76,9 +81,9 @@ func (c *Core) needs(now time.Time, w *Waiter, remaining time.Duration) time.Dur
 // mayGo reports whether a newcomer of this level may have a slot at once: one is
 // free, and no waiter could use it. Critical may use the reserve past waiters of the
 // other levels, which may not.
-func (c *Core) mayGo(l priority.Level) bool {
+func (c *Core) mayGo(now time.Time, l priority.Level) bool {
 	if l < priority.Critical {
-		return c.line.n == 0 && c.othersFree()
+		return c.line.n == 0 && c.othersFree() && c.flight.n+c.hold.Kept(now, l) < c.limit
 	}
 	return c.flight.n < c.limit && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
 }
@@ -159,6 +164,7 @@ func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration
 	r.admitted = now
 	g := Grant{Waited: waited, at: at, id: c.flight.take(&r)}
 	c.tally.admitted[r.level.Index()]++
+	c.hold.Took(now, r.level)
 	c.refill(now, false)
 	c.comeback.Admitted(now, r.level)
 	return g
@@ -206,9 +212,24 @@ func (c *Core) sweep(now time.Time, at time.Duration) {
 		return
 	}
 	for ; w != nil; w = c.line.expired(at, &needs) {
+		if w.Level.Index() == c.line.highest() {
+			c.hold.Missed(now, w.Level, c.limit)
+		}
 		c.dismiss(w, w.Reason)
 	}
 	c.note(now)
+}
+
+// keep keeps a slot that comes free, and was taken at admitted, for the level whose
+// waiters ran out of time in the meantime, if none of it waits; see [shed.Hold].
+func (c *Core) keep(now, admitted time.Time) {
+	l := c.hold.Level()
+	if c.line.highest() >= l.Index() {
+		return
+	}
+	if rate := c.demand.Rate(now, l) + c.demand.Above(now, l); rate > 0 {
+		c.hold.Freed(now, admitted, time.Duration(float64(time.Second)/rate), c.limit)
+	}
 }
 
 func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {

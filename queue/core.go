@@ -26,6 +26,8 @@ type Core struct {
 	out      list // waiters that have to leave and were not handed back yet
 	flight   flight
 	meter    shed.Meter
+	demand   shed.Demand
+	hold     shed.Hold
 	comeback shed.RetryAfter
 	draining bool
 	epoch    time.Time
@@ -75,7 +77,8 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 		door.Service = c.needs(now, w, left)
 		w.due = after(at, left)
 	}
-	if c.mayGo(w.Level) && door.InTime(left) {
+	c.demand.Arrived(now, w.Level)
+	if c.mayGo(now, w.Level) && door.InTime(left) {
 		c.take(now, at, w, 0)
 		c.note(now)
 		return shed.In, nil
@@ -102,6 +105,9 @@ func (c *Core) Next(now time.Time) *Waiter {
 	}
 	at := c.at(now)
 	c.sweep(now, at)
+	if hi := c.line.highest(); hi >= 0 && c.flight.n+c.hold.Kept(now, priority.FromIndex(hi)) >= c.limit {
+		return nil
+	}
 	w := c.line.pop(at, !c.othersFree())
 	if w == nil {
 		return nil
@@ -133,6 +139,9 @@ func (c *Core) NextExpiry() (time.Time, bool) {
 	}
 	needs := c.allNeeds(c.swept)
 	at := c.line.nextExpiry(&needs)
+	if until, kept := c.hold.Until(c.swept); kept && c.line.n > 0 { // then a slot is free for those that wait
+		at = min(at, until.Sub(c.epoch))
+	}
 	return c.epoch.Add(at), at != never
 }
 
@@ -167,6 +176,7 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 		sample.Deadline = c.epoch.Add(r.due)
 	}
 	c.measure(now, r, &sample)
+	c.keep(now, r.admitted)
 	c.flight.release(g)
 	c.refill(now, true)
 	step := c.law.Done(now, c.load(), sample)

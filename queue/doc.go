@@ -7,7 +7,7 @@
 //
 // # Who comes in
 //
-// With n waiting and all slots taken, a newcomer joins if three things hold
+// With n waiting and all slots taken, a newcomer joins if these hold
 // (shed.EntryCheck decides, from these figures):
 //
 //   - There is a place: n is under the bound (by default twice the limit in force,
@@ -15,6 +15,11 @@
 //     The share binds only while a higher class waits. Or somebody yields.
 //   - Its predicted wait w = (ahead + 1) / X [s] is at most its longest stay [s],
 //     where X [1/s] is the rate at which slots came free while all were taken.
+//   - Where higher levels arrive at a rate λ [1/s], measured, they are served first as
+//     well: once newcomers have found no slot for half a stay, w = (ahead + 1) / (X − λ −
+//     X/20), and it has to fit in half the stay. Where that is not positive the newcomer
+//     is refused at once. The lowest level that waits counts on X/20 for its own line,
+//     the turns that are always its own.
 //   - w also fits in what its deadline leaves once the median service time [s] of
 //     its level is taken off.
 //
@@ -30,6 +35,10 @@
 //
 //   - Classes go strictly by rank, except that every 20th dispatch is the lowest
 //     waiting class's: low work is slowed down, not shut out.
+//   - A slot that was taken while a waiter of the highest class waiting ran out of time
+//     is kept for the next arrival of that class, for one mean gap between its arrivals,
+//     within 2 % of the slot time: a stay shorter than the work does not hand the slots
+//     to lower classes (see shed.Hold).
 //   - Inside a class callers take equal turns, in a ring. A caller that comes gets
 //     the last turn; there is no credit for having been away. This is max-min fair
 //     in requests: nobody's share grows while somebody with a smaller one waits.
@@ -71,8 +80,7 @@
 //
 // # Known limits
 //
-// A turn is one request, whatever it costs to serve. Waits are predicted from those
-// who wait now: a tide of higher-ranked newcomers makes them longer. While newest
+// A turn is one request, whatever it costs to serve. While newest
 // goes first, ahead counts the newcomer's own caller although it would go before
 // them. A Slots that has had waiters inside a testing/synctest bubble belongs to
 // that bubble, as its channels do.

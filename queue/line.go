@@ -21,9 +21,8 @@ type line struct {
 	idle    *caller // callers without waiters, to be used again, linked by next
 }
 
-// lowestTurn is how many dispatches from the queue hold one that goes to the
-// lowest class waiting, so that low work is slowed down, not shut out.
-const lowestTurn = 20
+// lowestTurn: see [shed.LowestTurn]. Low work is slowed down, not shut out.
+const lowestTurn = shed.LowestTurn
 
 func (l *line) init() {
 	l.leaves = leaveHeap()

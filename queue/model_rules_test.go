@@ -21,7 +21,7 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 	if left != shed.Forever && left-need <= 0 {
 		return shed.Out, shed.DeadlineUnmeetable, nil
 	}
-	others := len(m.grants)-m.critical < max(limit-modelReserve, 1) && len(m.grants) < limit
+	others := len(m.grants)-m.critical < max(limit-modelReserve, 1) && len(m.grants)+m.core.hold.Kept(m.now, w.Level) < limit
 	if m.slotFor(w.Level, others, limit) {
 		return shed.In, shed.Admitted, nil
 	}
@@ -33,15 +33,37 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 		stay = min(stay, w.MaxWait)
 	}
 	if rate, ok := meter.Rate(m.now, silence); ok {
-		wait := time.Duration(float64(m.ahead(w)+1) / rate * float64(time.Second))
+		above := 0.0
+		wait := modelWait(m.ahead(w), rate)
+		if demand := m.core.demand; demand.Short(m.now, stay/2) {
+			if above = demand.Above(m.now, w.Level); above > 0 {
+				wait = modelWait(m.ahead(w), rate-above-rate/20)
+				if m.count(0, w.Level.Index()-1) == 0 {
+					peers := m.ahead(w) - m.count(w.Level.Index()+1, priority.Count)
+					wait = min(modelWait(m.ahead(w), rate-above), modelWait(peers, rate/20))
+				}
+			}
+		}
 		if left != shed.Forever && wait > left-need {
 			return shed.Out, shed.DeadlineUnmeetable, nil
+		}
+		if above > 0 {
+			stay /= 2
 		}
 		if wait > stay {
 			return shed.Out, shed.PredictedWait, nil
 		}
 	}
 	return m.place(w)
+}
+
+// modelWait is the turn after n others at such a rate; never, without one.
+func modelWait(n int, rate float64) time.Duration {
+	s := float64(n+1) / rate * float64(time.Second)
+	if rate <= 0 || s >= float64(shed.Forever) {
+		return shed.Forever
+	}
+	return time.Duration(s)
 }
 
 func (m *model) slotFor(l priority.Level, others bool, limit int) bool {
@@ -144,6 +166,9 @@ func (m *model) next() *Waiter {
 		if len(r) > 0 {
 			lo, hi = min(lo, i), i
 		}
+	}
+	if hi >= 0 && len(m.grants)+m.core.hold.Kept(m.now, priority.FromIndex(hi)) >= limit {
+		return nil
 	}
 	class := hi
 	if !others && hi < priority.Count-1 {

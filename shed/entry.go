@@ -7,6 +7,10 @@ import (
 	"github.com/headgate-go/headgate/priority"
 )
 
+// LowestTurn is how many dispatches from the queue hold one that goes to the lowest
+// level waiting, whatever its rank.
+const LowestTurn = 20
+
 // Forever as an Arrival's Remaining means: no deadline.
 const Forever = time.Duration(math.MaxInt64)
 
@@ -27,6 +31,9 @@ type Arrival struct {
 	Outranks  bool          // some waiting work would be served after it and can yield
 	MaxWait   time.Duration // longest stay; zero or less: it does not wait
 	Remaining time.Duration // until its deadline; Forever: none
+	Above     float64       // arrivals per second of higher levels; zero: none, or not known
+	Lowest    bool          // no lower level waits
+	Peers     int           // of Ahead, those of its own level
 }
 
 // Verdict is what the check says.
@@ -53,8 +60,14 @@ func (v Verdict) String() string {
 
 // Decide returns the verdict, and for Out the reason. Work that cannot be done
 // before its deadline stays out even when a slot is free. A wait is predicted as
-// (Ahead+1)/Rate; one that does not fit in what the deadline leaves is Hopeless,
-// one longer than MaxWait is as good as a full queue.
+//
+//	w = (Ahead + 1) / (Rate − Above)
+//
+// since those of higher levels that will come are served first as well. Where that
+// leaves nothing, there is no hope; but the lowest level that waits can count on a
+// twentieth of Rate, its part of the dispatches, so that it is slowed and not shut
+// out. A wait that does not fit in what the deadline leaves is DeadlineUnmeetable, one
+// longer than MaxWait, or half of it where Above is known, is PredictedWait.
 func (d EntryCheck) Decide(a Arrival) (Verdict, Reason) {
 	switch {
 	case !d.InTime(a.Remaining):
@@ -64,7 +77,10 @@ func (d EntryCheck) Decide(a Arrival) (Verdict, Reason) {
 	case a.MaxWait <= 0:
 		return Out, Capacity
 	}
-	wait := d.wait(a.Ahead)
+	wait := d.wait(&a)
+	if a.Above > 0 { // the difference of two flows: it varies more, and past half a stay the order turns
+		a.MaxWait /= 2
+	}
 	switch {
 	case a.Remaining != Forever && wait > a.Remaining-d.Service:
 		return Out, DeadlineUnmeetable
@@ -81,13 +97,26 @@ func (d EntryCheck) InTime(remaining time.Duration) bool {
 	return remaining > d.Service && remaining > 0 || remaining == Forever
 }
 
-// wait predicts the stay behind the given number of others.
-func (d EntryCheck) wait(ahead int) time.Duration {
+// wait predicts the stay: behind all that goes first, or for the lowest level behind
+// its own alone, on the turns that are always its own.
+func (d EntryCheck) wait(a *Arrival) time.Duration {
 	if !(d.Rate > 0) {
 		return 0
 	}
-	s := (float64(ahead) + 1) / d.Rate * float64(time.Second)
-	if s >= float64(Forever) {
+	turns := d.Rate / LowestTurn
+	switch {
+	case a.Above <= 0:
+		return stay(a.Ahead, d.Rate)
+	case a.Lowest:
+		return min(stay(a.Ahead, d.Rate-a.Above), stay(a.Peers, turns))
+	}
+	return stay(a.Ahead, d.Rate-a.Above-turns) // the lowest level has its turns before this one
+}
+
+// stay returns how long it takes until the turn after so many others comes.
+func stay(ahead int, rate float64) time.Duration {
+	s := (float64(ahead) + 1) / rate * float64(time.Second)
+	if !(rate > 0) || s >= float64(Forever) {
 		return Forever
 	}
 	return time.Duration(s)

@@ -1,0 +1,77 @@
+package shed
+
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/priority"
+)
+
+// Demand observes how fast work of each level arrives. The zero value is ready, with
+// no evidence. It is not safe for concurrent use, allocates nothing, and every method
+// is O(1).
+//
+// λ = arrivals / time. While the time remembered is within a second, each arrival
+// discounts the older ones by the share of a second that has passed, else by 1/64: the
+// memory is one second or 64 arrivals, whichever is longer. A second is the horizon of
+// a stay in the queue; 64 arrivals are good to an eighth.
+type Demand struct {
+	level [priority.Count]arrivals
+	short time.Time // since when newcomers find no slot
+	found time.Time // when the latest one found none
+}
+
+type arrivals struct {
+	n    float64 // arrivals, older ones discounted
+	span float64 // seconds they took
+	last time.Time
+}
+
+const (
+	demandHorizon = 1.0 // second
+	demandMemory  = 64  // arrivals
+	demandLeast   = 8   // arrivals that make evidence
+)
+
+// Arrived tells that work of this level asked for a slot at now.
+func (d *Demand) Arrived(now time.Time, l priority.Level) {
+	a := &d.level[l.Index()]
+	if a.last.IsZero() {
+		a.last = now
+		return
+	}
+	gap := max(now.Sub(a.last), 0).Seconds()
+	keep := 1 - 1.0/demandMemory
+	if a.span <= demandHorizon {
+		keep = max(keep, 1-gap/demandHorizon)
+	}
+	a.n, a.span, a.last = a.n*keep+1, a.span*keep+gap, now
+}
+
+// Rate returns how many arrive per second of this level, zero without evidence.
+func (d *Demand) Rate(now time.Time, l priority.Level) float64 {
+	a := &d.level[l.Index()]
+	span := a.span + max(now.Sub(a.last), 0).Seconds()
+	if a.n < demandLeast || span <= 0 {
+		return 0
+	}
+	return a.n / span
+}
+
+// Above returns how many arrive per second of the levels above this one.
+func (d *Demand) Above(now time.Time, l priority.Level) (perSecond float64) {
+	for i := l.Index() + 1; i < priority.Count; i++ {
+		perSecond += d.Rate(now, priority.FromIndex(i))
+	}
+	return perSecond
+}
+
+// Short tells that a newcomer found no slot, and reports whether that has been so for
+// the given time, with no pause as long. Before, a limit may still be on its way up, and
+// what comes free tells little.
+func (d *Demand) Short(now time.Time, lasting time.Duration) bool {
+	if now.Sub(d.found) > lasting {
+		d.short = now
+	}
+	d.found = now
+	return now.Sub(d.short) >= lasting
+}
