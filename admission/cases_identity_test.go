@@ -53,7 +53,10 @@ func fivePerMinute() ratelimit.Limiter { return ratelimit.PerKey(rate.Limit(5.0/
 // tenNet is behind the service's own proxies in 10.0.0.0/8.
 var tenNet = caller.ClientIP{Trusted: []string{"10.0.0.0/8"}}
 
-func TestCase_ID01(t *testing.T) {
+// With no trusted proxy, one peer is one caller, whatever forwarding headers it sends.
+//
+// Case ID-01: from reports about client addresses and keys in other limiters
+func TestForwardingHeadersOfStrangersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Rate: fivePerMinute()})
 		var all []*http.Request
@@ -67,7 +70,10 @@ func TestCase_ID01(t *testing.T) {
 	})
 }
 
-func TestCase_ID02(t *testing.T) {
+// Entries to the left of the first untrusted address change nothing.
+//
+// Case ID-02: from reports about client addresses and keys in other limiters
+func TestTheFirstUntrustedAddressFromTheRightIsTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Rate: fivePerMinute(), ClientIP: tenNet})
 		var all []*http.Request
@@ -88,7 +94,10 @@ func TestCase_ID02(t *testing.T) {
 	})
 }
 
-func TestCase_ID06(t *testing.T) {
+// An address is one caller with a port and without.
+//
+// Case ID-06: from reports about client addresses and keys in other limiters
+func TestPortsAndBracketsMakeNoNewClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Rate: fivePerMinute(), ClientIP: tenNet})
 		h := g.Handler(okHandler())
@@ -108,7 +117,10 @@ func TestCase_ID06(t *testing.T) {
 	})
 }
 
-func TestCase_ID07(t *testing.T) {
+// The addresses of one /64 share a bucket; the next prefix has its own.
+//
+// Case ID-07: from reports about client addresses and keys in other limiters
+func TestAddressesOfOneIPv6PrefixAreOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Rate: fivePerMinute()})
 		h := g.Handler(okHandler())
@@ -122,7 +134,10 @@ func TestCase_ID07(t *testing.T) {
 	})
 }
 
-func TestCase_ID12(t *testing.T) {
+// Unknown keys are limited by their address, and are tracked as one caller.
+//
+// Case ID-12: from reports about client addresses and keys in other limiters
+func TestMadeUpKeysAreChargedToTheAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := admission.MustNew(admission.Options{
@@ -205,7 +220,10 @@ func TestVerifiedCallerThatIsRefusedCostsItsAddressNothing(t *testing.T) {
 	})
 }
 
-func TestCase_ID13(t *testing.T) {
+// Callers without a key are told apart by address.
+//
+// Case ID-13: from reports about client addresses and keys in other limiters
+func TestAnonymousCallersDoNotShareABucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
 			Identify: caller.APIKey("X-API-Key", func(context.Context, string) (caller.Caller, bool) { return caller.Caller{}, false }),

@@ -21,7 +21,10 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func TestCase_IF01(t *testing.T) {
+// A panic gives the slot back and reaches the outer recoverer unchanged.
+//
+// Case IF-01: from reports about work in flight in other middleware
+func TestSlotsComeBackAfterPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := capped(2)
 		boom := errors.New("boom")
@@ -56,7 +59,9 @@ func TestCase_IF01(t *testing.T) {
 
 // Real sockets: what happens to an unread body is the kernel's and net/http's
 // doing as much as ours.
-func TestCase_IF05(t *testing.T) {
+//
+// Case IF-05: from reports about work in flight in other middleware
+func TestRefusedUploadsSeeTheAnswer(t *testing.T) {
 	g := capped(1)
 	p, err := g.Admit(t.Context(), admission.Ticket{})
 	if err != nil {
@@ -154,7 +159,10 @@ func (w *wire) upgrade(t *testing.T) (status int) {
 	return res.StatusCode
 }
 
-func TestCase_IF07(t *testing.T) {
+// Declared sockets take no slots; undeclared, the one above the cap is refused before any 101.
+//
+// Case IF-07: from reports about work in flight in other middleware
+func TestUpgradesAreRefusedBeforeTheySwitch(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts   []admission.RouteOption
 		fourth int
@@ -190,7 +198,10 @@ func TestCase_IF07(t *testing.T) {
 	}
 }
 
-func TestCase_IF08(t *testing.T) {
+// Of a thousand at once exactly as many run as there are slots.
+//
+// Case IF-08: from reports about work in flight in other middleware
+func TestConcurrencyNeverExceedsTheCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := capped(10)
 		block := newHeld()
@@ -219,7 +230,10 @@ func TestCase_IF08(t *testing.T) {
 	})
 }
 
-func TestCase_IF10(t *testing.T) {
+// An exempt route is served while slots, queue and bucket are used up, and takes none of them.
+//
+// Case IF-10: from reports about work in flight in other middleware
+func TestExemptRoutesAnswerUnderFullLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
 			Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Hour}, Rate: ratelimit.PerKey(0, 2),
@@ -252,7 +266,10 @@ func TestCase_IF10(t *testing.T) {
 	})
 }
 
-func TestCase_IF12(t *testing.T) {
+// Each event reaches the client at its flush, by Flusher and by ResponseController.
+//
+// Case IF-12: from reports about work in flight in other middleware
+func TestEventsLeaveAtTheirFlush(t *testing.T) {
 	flushes := map[string]func(http.ResponseWriter) error{
 		"flusher":    func(w http.ResponseWriter) error { w.(http.Flusher).Flush(); return nil },
 		"controller": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
@@ -294,7 +311,10 @@ func TestCase_IF12(t *testing.T) {
 	}
 }
 
-func TestCase_IF15(t *testing.T) {
+// A cap of zero or less is an error at set-up.
+//
+// Case IF-15: from reports about work in flight in other middleware
+func TestLimitsThatMakeNoSenseAreErrors(t *testing.T) {
 	for _, limit := range []shed.Limit{shed.Fixed(0), shed.Fixed(-1), shed.Throughput{Max: -1}} {
 		if _, err := admission.New(admission.Options{Pool: admission.Pool{Limit: limit}}); err == nil {
 			t.Errorf("%#v was accepted", limit)
@@ -306,7 +326,10 @@ func TestCase_IF15(t *testing.T) {
 	}
 }
 
-func TestCase_IF18(t *testing.T) {
+// A caller over its own rate gets 429, full or not; lack of capacity is 503; both say when to return.
+//
+// Case IF-18: from reports about work in flight in other middleware
+func TestTheRateIsAskedBeforeCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{
 			Identify: caller.Header("X-Tenant"), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},

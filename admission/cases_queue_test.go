@@ -17,7 +17,10 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-func TestCase_QU06(t *testing.T) {
+// What the queue cannot hold is refused at once with Retry-After.
+//
+// Case QU-06: from reports about waiting and priority in other limiters
+func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 2, MaxWait: time.Minute}})
 		block := newHeld()
@@ -49,7 +52,10 @@ func TestCase_QU06(t *testing.T) {
 	})
 }
 
-func TestCase_QU08(t *testing.T) {
+// Time spent in the queue is taken from the deadline; with none configured it stays as it was.
+//
+// Case QU-08: from reports about waiting and priority in other limiters
+func TestTheHandlerGetsWhatTheWaitLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		deadline admission.Deadline
 		wait     time.Duration
@@ -87,7 +93,10 @@ func TestCase_QU08(t *testing.T) {
 	}
 }
 
-func TestCase_QU10(t *testing.T) {
+// Without a queue a request goes at once or is refused; zero is the default stay.
+//
+// Case QU-10: from reports about waiting and priority in other limiters
+func TestNoWaitRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 10, MaxWait: admission.NoWait}})
 		p, _ := g.Admit(t.Context(), admission.Ticket{})
@@ -110,7 +119,10 @@ func TestCase_QU10(t *testing.T) {
 	})
 }
 
-func TestCase_QU13(t *testing.T) {
+// A thousand waiting uploads cost little memory.
+//
+// Case QU-13: from reports about waiting and priority in other limiters
+func TestBodiesOfWaitersAreNotBuffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 1000, MaxWait: time.Minute}})
 		p, _ := g.Admit(t.Context(), admission.Ticket{})
@@ -156,7 +168,10 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestCase_PR04(t *testing.T) {
+// A level header that cannot be read changes nothing.
+//
+// Case PR-04: from reports about waiting and priority in other limiters
+func TestUnreadableLevelHeadersLeaveTheRoutesLevel(t *testing.T) {
 	heard := &recorder{}
 	g := admission.MustNew(admission.Options{HTTP: admission.HTTP{LevelHeader: "x-priority"}, Observer: heard, Pool: admission.Pool{Limit: shed.Fixed(10)}})
 	h := g.At(priority.High)(okHandler())
@@ -181,7 +196,10 @@ func TestCase_PR04(t *testing.T) {
 	}
 }
 
-func TestCase_PR06(t *testing.T) {
+// A newcomer does not pass those that wait.
+//
+// Case PR-06: from reports about waiting and priority in other limiters
+func TestOneClassStartsInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWaiting: 200, MaxWait: time.Minute}})
 		var mu sync.Mutex
@@ -211,7 +229,10 @@ func TestCase_PR06(t *testing.T) {
 	})
 }
 
-func TestCase_PR08(t *testing.T) {
+// Lower levels never hold the reserved slots.
+//
+// Case PR-08: from reports about waiting and priority in other limiters
+func TestTheReserveIsForCriticalAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(10), CriticalReserve: 2, MaxWait: time.Minute}})
 		var low, most, high atomic.Int64

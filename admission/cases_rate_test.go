@@ -29,7 +29,10 @@ func seconds(t *testing.T, h http.Header, name string) int {
 	return n
 }
 
-func TestCase_RL01(t *testing.T) {
+// Retry-After is digits only, at least 1.
+//
+// Case RL-01: from reports about limits and their headers in other limiters
+func TestRetryAfterIsWholeSecondsAndAtLeastOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(10, 1)}).Handler(okHandler())
 		if w := get(h); w.Code != http.StatusOK {
@@ -43,7 +46,10 @@ func TestCase_RL01(t *testing.T) {
 	})
 }
 
-func TestCase_RL16(t *testing.T) {
+// Remaining goes down by one a request, errors included, and each field appears once.
+//
+// Case RL-16: from reports about limits and their headers in other limiters
+func TestRemainingCountsRequestsWhateverTheyAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(1.0/60, 5), HTTP: admission.HTTP{RateLimitHeaders: bothSets}})
 		served := 0
@@ -76,7 +82,10 @@ func TestCase_RL16(t *testing.T) {
 	})
 }
 
-func TestCase_RL18(t *testing.T) {
+// Reset is whole seconds from now and agrees with Retry-After.
+//
+// Case RL-18: from reports about limits and their headers in other limiters
+func TestResetIsSecondsFromNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := admission.MustNew(admission.Options{
 			Rate: ratelimit.PerKey(rate.Limit(10.0/60), 10), HTTP: admission.HTTP{RateLimitHeaders: bothSets},
@@ -111,7 +120,10 @@ func allowOrigin(next http.Handler) http.Handler {
 	})
 }
 
-func TestCase_RL20(t *testing.T) {
+// A preflight takes no token of the caller, and a refusal keeps the CORS headers set outside.
+//
+// Case RL-20: from reports about limits and their headers in other limiters
+func TestPreflightsCostTheCallerNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := admission.MustNew(admission.Options{
 			Rate: ratelimit.PerKey(1.0/60, 20), Address: ratelimit.PerKey(1.0/60, 30), Quota: ratelimit.PerKey(0, 30),

@@ -15,7 +15,9 @@ import (
 
 // Those who wait are answered with 503 at once: the process is about to go, and
 // another one can serve them sooner.
-func TestCase_SH01(t *testing.T) {
+//
+// Case SH-01: from reports about shutting down in other middleware
+func TestDrainAnswersWaitersAndLetsWorkFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Minute}})
 		slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) })
@@ -57,7 +59,9 @@ func TestCase_SH01(t *testing.T) {
 
 // The only interval the gate has is that of its signals: nothing here is cleaned
 // up on a clock.
-func TestCase_SH05(t *testing.T) {
+//
+// Case SH-05: from reports about shutting down in other middleware
+func TestAnIntervalOfZeroOrLessIsNamedOrTheDefault(t *testing.T) {
 	with := func(every time.Duration) admission.Options {
 		return admission.Options{Pressure: pressure.Guard{
 			Every:   every,

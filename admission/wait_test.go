@@ -213,7 +213,10 @@ func TestDrainSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestCase_SH02(t *testing.T) {
+// Gates start no goroutine; a second Close is harmless; a request after Close is answered.
+//
+// Case SH-02: from reports about shutting down in other middleware
+func TestGatesLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 1000 {
 			g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(10, 10)})

@@ -32,7 +32,10 @@ func addressesOf(t testing.TB, c ClientIP) *Addresses {
 	return a
 }
 
-func TestCase_ID16(t *testing.T) {
+// A bad entry of the trusted list is an error that names it.
+//
+// Case ID-16: from reports about client addresses and keys in other limiters
+func TestATrustedListThatCannotBeReadIsAnError(t *testing.T) {
 	for _, entry := range []string{"10.0.0.0/33", "banana", "", "10.0.0.0/-1", "fe80::1%eth0/64", "10.0.0", "::ffff:10.0.0.0/95"} {
 		a, err := NewAddresses(ClientIP{Trusted: []string{"192.0.2.0/24", entry}})
 		if a != nil || err == nil {
