@@ -28,7 +28,7 @@ func tollboothBefore(login, search http.HandlerFunc) http.Handler {
 func tollboothAfter(login, search http.HandlerFunc) http.Handler {
 	// tollbooth-after: begin
 	gate := admission.MustNew(admission.Options{
-		ClientIP: caller.ClientIP{Hops: 1}, // one proxy, and nobody reaches this server past it
+		ClientIP: caller.ClientIP{Hops: 1}, // one proxy, and no client reaches this server past it
 		Rate:     ratelimit.PerKey(20, 40),
 	})
 	onLogin := admission.Rate(ratelimit.PerKey(1, 5, ratelimit.Name("login"))) // besides the gate's own
