@@ -102,8 +102,9 @@ const mostPeeked = 16 << 10
 // Peek returns a Classifier that shows look the beginning of a body, at most 16 KiB
 // of it, and puts it back, so that the caller reads it whole. It is asked about
 // statuses of at least the given one: 400 for errors, 200 for APIs that report errors
-// with it. A body that is slow to come holds the call up, until the request's context
-// ends.
+// with it. look gets the text without its content coding if that is gzip or deflate;
+// other codings, such as br, are beyond the standard library, and look gets the bytes.
+// A body that is slow to come holds the call up, until the request's context ends.
 func Peek(status int, look func(resp *http.Response, body []byte) (verdict.Verdict, bool)) Classifier {
 	return func(resp *http.Response, err error) (verdict.Verdict, bool) {
 		if err != nil || resp == nil || resp.StatusCode < status || resp.Body == nil || resp.Body == http.NoBody {
@@ -111,7 +112,7 @@ func Peek(status int, look func(resp *http.Response, body []byte) (verdict.Verdi
 		}
 		beginning, err := io.ReadAll(io.LimitReader(resp.Body, mostPeeked))
 		resp.Body = restored(beginning, resp.Body, err)
-		return look(resp, beginning)
+		return look(resp, verdict.Plain(resp.Header, beginning, mostPeeked))
 	}
 }
 

@@ -25,6 +25,8 @@ func TestClassifyResponses(t *testing.T) {
 		conflict  = verdict.Conflict
 		transient = verdict.Transient
 		permanent = verdict.Permanent
+
+		forGood = 10 * 365 * 24 * time.Hour // over every cap
 	)
 	for _, c := range []struct {
 		name   string
@@ -86,6 +88,10 @@ func TestClassifyResponses(t *testing.T) {
 
 		{name: "Discord global", status: 429, fields: []string{"X-RateLimit-Global", "true", "Retry-After", "2"}, want: throttled, hint: 2 * time.Second, wide: true},
 		{name: "Discord body", status: 429, body: `{"message":"You are being rate limited.","retry_after":0.65,"global":false}`, want: throttled, hint: 650 * time.Millisecond},
+		{name: "Discord beyond clocks", status: 429, body: `{"retry_after":1e999}`, want: throttled, hint: forGood},
+		{name: "Discord as text", status: 429, body: `{"retry_after":"0.65","code":0}`, want: throttled, hint: 650 * time.Millisecond},
+		{name: "Google delay beyond clocks", status: 429, body: `{"error":{"details":[{"reason":"RATE_LIMIT_EXCEEDED"},{"retryDelay":"315576000000s"}]}}`, want: throttled, hint: forGood},
+		{name: "a field of another type", status: 429, body: `{"retry_after":{"a":1},"message":7,"error":{"code":"insufficient_quota"}}`, want: quota},
 		{name: "body of nonsense", status: 503, body: strings.Repeat("{[", 40_000), want: overload},
 		{name: "error is a string", status: 429, body: `{"error":"slow down"}`, want: throttled},
 	} {

@@ -74,7 +74,7 @@ func (t *retrier) mayRetry(req *http.Request, v verdict.Verdict, err error, n in
 		return StopLastAttempt
 	case !replayable(req):
 		return StopNoReplay
-	case !v.Refused() && v.Kind != verdict.Conflict && !idempotent(req) && !(err != nil && verdict.NeverLeft(err)):
+	case !untouched(v, err) && !idempotent(req):
 		return StopUnsafe
 	case t.opts.Allow != nil && !t.opts.Allow(req, v):
 		return StopDisallowed
@@ -93,6 +93,16 @@ func inTime(ctx context.Context, o *pacer.Operation, delay time.Duration) bool {
 		return false
 	}
 	return o.CanSend(ctx, delay)
+}
+
+// untouched reports whether the server did nothing with the attempt: it answered that
+// it refused, or nothing was sent. A connection reset for the sake of the rate is no
+// such proof.
+func untouched(v verdict.Verdict, err error) bool {
+	if err != nil {
+		return verdict.NeverLeft(err) || v.Kind == verdict.Conflict
+	}
+	return v.Refused() || v.Kind == verdict.Conflict
 }
 
 func replayable(req *http.Request) bool {
@@ -133,6 +143,8 @@ const (
 	baseOverload  = 500 * time.Millisecond
 	baseThrottle  = time.Second
 	baseShed      = 2 * time.Second
+
+	minThrottle = 100 * time.Millisecond // after a throttle without a hint
 )
 
 func newBackoff(floor, ceiling time.Duration) backoff {
@@ -146,11 +158,14 @@ func newBackoff(floor, ceiling time.Duration) backoff {
 }
 
 // delay returns the wait after the n-th attempt, which ended in v. A hint is never
-// shortened, and spread upwards only.
+// shortened, and spread upwards only. A throttle without one is never answered at once.
 func (b *backoff) delay(v verdict.Verdict, n int) time.Duration {
 	d := b.floor + full(b.limit(v, n))
-	if v.Hinted {
+	switch {
+	case v.Hinted:
 		d = max(d, v.Hint+pacer.Jitter(v.Hint))
+	case v.Kind == verdict.Throttled:
+		d = max(d, minThrottle)
 	}
 	return d
 }

@@ -90,5 +90,8 @@
 // shared (package redisrate): it carries pause and multiplier to the others, and the
 // law here steps back. Predictions of waiting time assume that no call of a higher
 // level arrives; a call that is overtaken leaves at its deadline instead of at once.
-// The time limit of an attempt ends with the answer's header.
+// The time limit of an attempt ends with the answer's header. What net/http sends
+// again by itself (over HTTP/2 also after REFUSED_STREAM, and after a GOAWAY that did
+// not take the request) is charged with CountResends; why it was refused is not shown,
+// so that the rate cannot follow it.
 package outbound

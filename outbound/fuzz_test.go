@@ -20,7 +20,7 @@ func FuzzVerdict(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, field, value, body string) {
 		resp := &http.Response{
 			StatusCode: status, Body: io.NopCloser(strings.NewReader(body)),
-			Header: http.Header{http.CanonicalHeaderKey(field): {value}, "X-Ratelimit-Remaining": {"0"}},
+			Header: http.Header{http.CanonicalHeaderKey(field): {value}, "X-Ratelimit-Remaining": {"0"}, "Content-Encoding": {value}},
 		}
 		v := verdictOf(resp, outbound.GraphQL, outbound.Bodies)
 		if int(v.Kind) >= verdict.KindCount || v.Hint < 0 || v.Hint > 0 && !v.Hinted || v.Reason.String() == "unknown" {

@@ -80,11 +80,16 @@ func TestDecimalAndRepeatedHintsAreNeverCutShort(t *testing.T) {
 	}
 }
 
+// Case OU-04: tried on the product
 // Case OB-05: hashicorp/go-retryablehttp#248
 func TestAHintBeyondTheDeadlineReturnsAtOnce(t *testing.T) {
-	for _, deadline := range []time.Duration{0, 5 * time.Second} {
-		bubble(t, fmt.Sprint("deadline ", deadline), func(t *testing.T) {
-			s := &script{steps: []http.HandlerFunc{says(429, "Retry-After", "86400")}}
+	for _, c := range []struct {
+		hint     string
+		deadline time.Duration
+	}{{"86400", 0}, {"86400", 5 * time.Second}, {"18446744073709551616", 0}, {"315360001", 0}, {"99999999999999999999999999999999999999999", 0}} {
+		deadline := c.deadline
+		bubble(t, fmt.Sprint(c.hint, ", deadline ", deadline), func(t *testing.T) {
+			s := &script{steps: []http.HandlerFunc{says(429, "Retry-After", c.hint)}}
 			rt := outbound.MustNew(outbound.Options{Base: serve(t, s.ServeHTTP), MaxWait: time.Minute})
 			ctx := t.Context()
 			if deadline > 0 {
@@ -97,8 +102,8 @@ func TestAHintBeyondTheDeadlineReturnsAtOnce(t *testing.T) {
 			if err != nil || status != 429 || body != http.StatusText(429) {
 				t.Fatalf("status %d, body %q, error %v", status, body, err)
 			}
-			if took := time.Since(start); took > 100*time.Millisecond {
-				t.Errorf("returned after %v", took)
+			if took := time.Since(start); took > 100*time.Millisecond || s.attempts() != 1 {
+				t.Errorf("returned after %v and %d attempts", took, s.attempts())
 			}
 			if left := rt.Stats().Operations[0].PauseLeft; left < 59*time.Minute {
 				t.Errorf("all calls stay away for %v, want the longest pause", left)

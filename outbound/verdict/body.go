@@ -2,7 +2,12 @@ package verdict
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -11,12 +16,12 @@ import (
 // errorBody is what the error bodies of several vendors have in common, read with
 // one pass. Fields that vendors fill with different types are any.
 type errorBody struct {
-	Type             string  `json:"__type"`
-	Code             any     `json:"code"`
-	Message          string  `json:"message"`
-	DocumentationURL string  `json:"documentation_url"`
-	RetryAfter       float64 `json:"retry_after"`
-	Global           bool    `json:"global"`
+	Type             string `json:"__type"`
+	Code             any    `json:"code"`
+	Message          string `json:"message"`
+	DocumentationURL string `json:"documentation_url"`
+	RetryAfter       any    `json:"retry_after"`
+	Global           bool   `json:"global"`
 	Error            errorObject
 }
 
@@ -46,7 +51,7 @@ func OfBody(now time.Time, status int, h map[string][]string, body []byte) (Verd
 		return ofCode(code)
 	}
 	var b errorBody
-	if json.Unmarshal(body, &b) != nil {
+	if !decode(body, &b) {
 		return Verdict{}, false
 	}
 	for _, code := range [...]any{afterHash(b.Type), b.Code, b.Error.Code, b.Error.Type} {
@@ -88,8 +93,8 @@ func ofGoogleBody(e errorObject) (v Verdict, found bool) {
 		}
 	}
 	for _, one := range e.Details {
-		if d, err := time.ParseDuration(one.RetryDelay); err == nil && d >= 0 && found {
-			v.Hint, v.Hinted = min(d, farthest), true
+		if d, ok := parseDuration(one.RetryDelay); ok && found {
+			v.Hint, v.Hinted = d, true
 		}
 	}
 	return v, found
@@ -102,15 +107,77 @@ func ofMessage(now time.Time, status int, h map[string][]string, b *errorBody) (
 	if limited && (strings.Contains(b.Message, "secondary rate limit") || strings.Contains(b.DocumentationURL, "secondary-rate-limits")) {
 		return ofGitHub(now, h), true
 	}
-	if status != statusTooManyRequests || !(b.RetryAfter > 0) {
+	wait, ok := number(b.RetryAfter)
+	if status != statusTooManyRequests || !ok || wait <= 0 {
 		return Verdict{}, false
 	}
-	v := Verdict{Kind: Throttled}
-	v.Hint, v.Hinted = span(b.RetryAfter, time.Second)
+	v := Verdict{Kind: Throttled, Hint: span(wait, time.Second), Hinted: true}
 	if b.Global {
 		v.ServiceWide = true
 	}
 	return v, true
+}
+
+// Plain returns the beginning of a body without its content coding, as far as the
+// header names codings of the standard library: gzip and deflate. What cannot be
+// decoded is returned as it is. A few bytes may stand for gigabytes, so it returns at
+// most max bytes, after work that is bounded by it.
+func Plain(h map[string][]string, body []byte, max int) []byte {
+	codings := strings.Split(strings.ToLower(strings.Join(h["Content-Encoding"], ",")), ",")
+	if len(codings) > mostCodings {
+		return body
+	}
+	for i := len(codings) - 1; i >= 0; i-- {
+		r, err := decoder(strings.TrimSpace(codings[i]), body)
+		if err != nil {
+			return body
+		}
+		if r != nil { // an error ends what is only the beginning of a stream
+			body, _ = io.ReadAll(io.LimitReader(r, int64(max)))
+		}
+	}
+	return body
+}
+
+const mostCodings = 2
+
+// decoder returns a reader of what is coded in body; nil where nothing is to be done.
+func decoder(coding string, body []byte) (io.Reader, error) {
+	switch coding {
+	case "gzip", "x-gzip":
+		return gzip.NewReader(bytes.NewReader(body))
+	case "deflate": // with a header of zlib, as the standard says, or without one
+		if r, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
+			return r, nil
+		}
+		return flate.NewReader(bytes.NewReader(body)), nil
+	case "", "identity":
+		return nil, nil
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// decode reads JSON into b. A field of another type than expected is left out, as one
+// that is missing: an error's code is worth reading beside it.
+func decode(body []byte, b any) bool {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var wrongType *json.UnmarshalTypeError
+	err := d.Decode(b)
+	return err == nil || errors.As(err, &wrongType)
+}
+
+// number reads a JSON number, or a text that holds one. A number beyond all floats is
+// infinite.
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil || math.IsInf(f, 1)
+	case string:
+		return parseDecimal(v)
+	}
+	return 0, false
 }
 
 // xmlCode returns the code of an S3 error: <Error><Code>SlowDown</Code>…
@@ -142,7 +209,7 @@ type graphQLBody struct {
 // points will be there.
 func OfGraphQL(body []byte) (Verdict, bool) {
 	var b graphQLBody
-	if json.Unmarshal(body, &b) != nil {
+	if !decode(body, &b) {
 		return Verdict{}, false
 	}
 	for _, e := range b.Errors {
@@ -153,7 +220,7 @@ func OfGraphQL(body []byte) (Verdict, bool) {
 		cost := b.Extensions.Cost
 		wait := (cost.RequestedQueryCost - cost.ThrottleStatus.CurrentlyAvailable) / cost.ThrottleStatus.RestoreRate
 		if wait > 0 && !math.IsInf(wait, 0) {
-			v.Hint, v.Hinted = span(wait, time.Second)
+			v.Hint, v.Hinted = span(wait, time.Second), true
 		}
 		return v, true
 	}

@@ -6,6 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,7 +33,10 @@ func OfError(err error) Verdict {
 		return v
 	}
 	v, ok := ofSDK(err)
-	if !ok {
+	switch {
+	case !ok && enhanceYourCalm(err):
+		return Verdict{Kind: Throttled}
+	case !ok:
 		return Verdict{Kind: networkKind(err)}
 	}
 	var hint retryAfter
@@ -125,6 +131,69 @@ func networkKind(err error) Kind {
 		return Permanent
 	}
 	return Transient
+}
+
+// An HTTP/2 server that wants fewer requests resets the stream or the connection with
+// this code (RFC 9113, section 7).
+const http2EnhanceYourCalm = 0xb
+
+// goAwayText is all that net/http lets out of a GOAWAY that refuses the first request
+// of a connection: an error without a type. It is compared whole, so no text of the
+// server's can look like it.
+const goAwayText = "http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM"
+
+// enhanceYourCalm reports whether an HTTP/2 error with that code is in err's tree. The
+// types of net/http have no exported name, and those of golang.org/x/net/http2 are not
+// worth a dependency: they are recognised by the names of type and field.
+func enhanceYourCalm(err error) bool {
+	if err == nil {
+		return false
+	}
+	if code, ok := http2Code(reflect.ValueOf(err)); ok {
+		return code == http2EnhanceYourCalm
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return enhanceYourCalm(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), enhanceYourCalm)
+	}
+	return err.Error() == goAwayText
+}
+
+// http2Code returns the code of an HTTP/2 error: of a stream, of a connection, or in a
+// GOAWAY.
+func http2Code(v reflect.Value) (uint64, bool) {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return 0, false
+	}
+	t := v.Type()
+	if path := t.PkgPath(); path != "net/http" && !strings.HasSuffix(path, "/http2") {
+		return 0, false
+	}
+	switch strings.TrimPrefix(t.Name(), "http2") {
+	case "StreamError":
+		v = fieldOf(v, "Code")
+	case "GoAwayError":
+		v = fieldOf(v, "ErrCode")
+	case "ConnectionError":
+	default:
+		return 0, false
+	}
+	if !v.CanUint() {
+		return 0, false
+	}
+	return v.Uint(), true
+}
+
+func fieldOf(v reflect.Value, name string) reflect.Value {
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return v.FieldByName(name)
 }
 
 // NeverLeft reports whether err is proof that no byte of the request was sent: the

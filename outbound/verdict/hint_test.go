@@ -9,6 +9,7 @@ import (
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
+// Case OU-04: tried on the product
 func TestHint(t *testing.T) {
 	date := func(d time.Duration) string { return noon.Add(d).Format(http.TimeFormat) }
 	type fields = [][2]string
@@ -31,15 +32,27 @@ func TestHint(t *testing.T) {
 		"hexadecimal":             {fields{{"Retry-After", "0x10"}}, -1},
 		"NaN":                     {fields{{"Retry-After", "NaN"}}, -1},
 		"two points":              {fields{{"Retry-After", "1.5.2"}}, -1},
-		"larger than an int64":    {fields{{"Retry-After", "9300000000000000000000"}}, -1},
-		"overflow when scaled":    {fields{{"Retry-After", "999999999"}}, -1},
-		"endless digits":          {fields{{"Retry-After", strings.Repeat("9", 1<<16)}}, -1},
+		"larger than an int64":    {fields{{"Retry-After", "9300000000000000000000"}}, farthest},
+		"larger than a uint64":    {fields{{"Retry-After", "18446744073709551616"}}, farthest},
+		"ten years and a second":  {fields{{"Retry-After", "315360001"}}, farthest},
+		"overflow when scaled":    {fields{{"Retry-After", "999999999"}}, farthest},
+		"endless digits":          {fields{{"Retry-After", strings.Repeat("9", 1<<16)}}, farthest},
+		"endless zeros":           {fields{{"Retry-After", strings.Repeat("0", 1<<16) + "1"}}, -1},
+		"beyond clocks, in ms":    {fields{{"Retry-After-Ms", "18446744073709551616"}}, farthest},
+		"beyond clocks, one line": {fields{{"Retry-After", "2, 18446744073709551616"}}, farthest},
+		"beyond clocks, two":      {fields{{"Retry-After", "2"}, {"Retry-After", "18446744073709551616"}}, farthest},
+		"beyond clocks, draft":    {fields{{"RateLimit", `"a";r=0;t=18446744073709551616`}}, farthest},
+		"beyond clocks, after":    {fields{{"X-RateLimit-Reset-After", "1000000000000.5"}}, farthest},
+		"beyond clocks, reset":    {fields{{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "18446744073709551616"}}, farthest},
+		"beyond clocks, Go span":  {fields{{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "99999999999h0m"}}, farthest},
+		"beyond clocks, ISO 8601": {fields{{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "PT99999999999999S"}}, farthest},
+		"beyond clocks, date":     {fields{{"Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"}}, farthest},
 		"several lines":           {fields{{"Retry-After", "2"}, {"Retry-After", "5"}, {"Retry-After", "x"}}, 5 * time.Second},
 		"lines joined":            {fields{{"Retry-After", "2, 5"}}, 5 * time.Second},
 		"epoch seconds":           {fields{{"Retry-After", "1780315230"}}, 30 * time.Second},
 		"epoch milliseconds":      {fields{{"Retry-After", "1780315230000"}}, 30 * time.Second},
 		"epoch past":              {fields{{"Retry-After", "1743000000"}}, 0},
-		"epoch microseconds":      {fields{{"Retry-After", "1780315230000000"}}, -1},
+		"epoch microseconds":      {fields{{"Retry-After", "1780315230000000"}}, farthest},
 		"date":                    {fields{{"Retry-After", date(3 * time.Second)}}, 3 * time.Second},
 		"date past":               {fields{{"Retry-After", date(-time.Hour)}}, 0},
 		"date, RFC 850":           {fields{{"Retry-After", noon.Add(9 * time.Second).Format("Monday, 02-Jan-06 15:04:05 GMT")}}, 9 * time.Second},

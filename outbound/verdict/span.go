@@ -11,23 +11,25 @@ const (
 	maxValue = 128 // longest field value that is looked at, in bytes
 	maxLines = 8   // most lines of one field
 
-	// Spans above this are instants or nonsense.
+	// farthest is the longest hint. A server that asks for more, or for more than a
+	// clock can hold, asks to stay away for good: that is over every cap, and by no
+	// means the same as no hint.
 	farthest = 10 * 365 * 24 * time.Hour
 
 	epochSeconds = 1e9  // from here on a number is seconds since 1970 (September 2001)
 	epochMillis  = 1e12 // and from here on milliseconds
-	epochMicros  = 1e15 // and from here on it is nothing we know
+	beyondClocks = 1e15 // and from here on it is no instant of any clock
 )
 
 // parseRetryAfter reads Retry-After: seconds, with decimals if need be, an instant
 // in any of HTTP's three forms, or an instant as a number. A list of numbers, which
 // is what a proxy makes of several lines, counts as its largest.
 func parseRetryAfter(s string, clock time.Time) (time.Duration, bool) {
-	if s == "" || len(s) > maxValue {
-		return 0, false
-	}
 	if d, ok := parseNumber(s, clock); ok {
 		return d, true
+	}
+	if s == "" || len(s) > maxValue {
+		return 0, false
 	}
 	if t, err := parseDate(s); err == nil {
 		return until(t, clock), true
@@ -53,59 +55,68 @@ func parseReset(s string, clock time.Time) (time.Duration, bool) {
 	if rest, ok := strings.CutPrefix(s, "PT"); ok {
 		s = strings.ToLower(rest) // PT1M30S is 1m30s
 	}
+	return parseDuration(s)
+}
+
+// parseDuration reads a span with units, such as "6m0s". One that does not fit into a
+// time.Duration is well formed if it has the same form with fewer digits.
+func parseDuration(s string) (time.Duration, bool) {
 	d, err := time.ParseDuration(s)
-	return d, err == nil && d >= 0 && d <= farthest
+	if err != nil && len(s) <= maxValue {
+		if digits := len(s) - len(strings.TrimLeft(s, "0123456789")); digits >= 7 {
+			d, err = time.ParseDuration("1" + s[digits:])
+			d = max(d, farthest)
+		}
+	}
+	return min(d, farthest), err == nil && d >= 0
 }
 
 // parseNumber reads a span in seconds or an instant since 1970.
 func parseNumber(s string, clock time.Time) (time.Duration, bool) {
 	f, ok := parseDecimal(s)
 	switch {
-	case !ok || f >= epochMicros:
+	case !ok:
 		return 0, false
+	case f >= beyondClocks:
+		return farthest, true
 	case f >= epochMillis:
 		return until(time.UnixMilli(int64(f)), clock), true
 	case f >= epochSeconds:
 		return until(time.Unix(int64(f), 0), clock), true
 	}
-	return span(f, time.Second)
+	return span(f, time.Second), true
 }
 
 func parseSeconds(s string) (time.Duration, bool) {
 	f, ok := parseDecimal(s)
-	if !ok {
-		return 0, false
-	}
-	return span(f, time.Second)
+	return span(f, time.Second), ok
 }
 
 func parseMilliseconds(s string) (time.Duration, bool) {
 	f, ok := parseDecimal(s)
-	if !ok {
-		return 0, false
-	}
-	return span(f, time.Millisecond)
+	return span(f, time.Millisecond), ok
 }
 
 // span multiplies only what is known to fit: 1e10 seconds in nanoseconds overflow
 // into the past, and a client that believes it retries at once, forever. Fractions
 // are rounded up to the millisecond, so that no call is early.
-func span(f float64, unit time.Duration) (time.Duration, bool) {
+func span(f float64, unit time.Duration) time.Duration {
 	if f > float64(farthest/unit) {
-		return 0, false
+		return farthest
 	}
 	ms := math.Ceil(f * float64(unit/time.Millisecond))
-	return time.Duration(ms) * time.Millisecond, true
+	return time.Duration(ms) * time.Millisecond
 }
 
 // parseDecimal reads digits with at most one point and nothing else: no sign, no
-// exponent, no hexadecimal, no NaN.
+// exponent, no hexadecimal, no NaN. Of a number too long to be looked at whole the
+// beginning is enough: it is beyond every clock.
 func parseDecimal(s string) (float64, bool) {
-	if s == "" || len(s) > 32 || s[0] == '.' {
+	if s == "" || s[0] == '.' {
 		return 0, false
 	}
 	points := 0
-	for i := range len(s) {
+	for i := range min(len(s), maxValue) {
 		switch {
 		case s[i] == '.' && points == 0:
 			points++
@@ -113,8 +124,9 @@ func parseDecimal(s string) (float64, bool) {
 			return 0, false
 		}
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil
+	f, err := strconv.ParseFloat(s[:min(len(s), maxValue)], 64)
+	padded := len(s) > maxValue && points == 0 && f < beyondClocks // with zeros
+	return f, err == nil && !padded
 }
 
 // until returns the span from clock to t, zero when t is past.
