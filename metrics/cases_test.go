@@ -118,7 +118,7 @@ func TestGaugesReturnToZero(t *testing.T) {
 			select {
 			case <-done:
 				running = false
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(5 * time.Millisecond):
 			}
 			within(t, read(t, reg), "headgate_in_flight", slots)
 			within(t, read(t, reg), "headgate_queue_depth", 16)

@@ -69,8 +69,8 @@ func TestWrappedLimitersAreTold(t *testing.T) {
 			limiter := &adapting{}
 			p := newPacer(t, pacer.Options{Rate: tc.wrap(limiter)})
 			p.Report(t.Context(), push, throttled(3*time.Second))
-			if told := len(limiter.heard) == 1; told != tc.told {
-				t.Errorf("%s: told %v", name, limiter.heard)
+			if told := len(limiter.got) == 1; told != tc.told {
+				t.Errorf("%s: told %v", name, limiter.got)
 			}
 			if o := p.Stats().Operations[0]; o.Cuts != tc.cuts {
 				t.Errorf("%s: %d cuts here, want %d", name, o.Cuts, tc.cuts)
