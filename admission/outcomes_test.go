@@ -48,8 +48,11 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 	var read atomic.Int64
 	g := admission.MustNew(admission.Options{
 		Identify: known, Rate: ratelimit.PerKey(40, 40), CallerCap: 2,
-		Pool:     admission.Pool{Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1},
-		Pools:    map[string]admission.Pool{"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait}},
+		Pool: admission.Pool{Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1},
+		Pools: map[string]admission.Pool{
+			"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait},
+			"short":  {Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Minute},
+		},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
 		Pressure: pressure.Guard{Signals: []pressure.Signal{{
 			Name: "heap", High: 0.9, Low: 0.5, Read: func() float64 { return float64(read.Add(1) % 8 / 7) },
@@ -78,6 +81,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		g.At(priority.Batch, admission.Cost(41))(work),
 		g.At(priority.Normal, admission.Exempt())(work),
 		g.At(priority.Normal, admission.InPool("narrow"))(work),
+		g.At(priority.Normal, admission.InPool("short"))(work),
 		g.At(priority.Normal, admission.Rate(closedAtTimes{ratelimit.PerKey(1000, 1000), new(atomic.Int64)}))(work),
 	}
 }

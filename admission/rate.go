@@ -243,7 +243,7 @@ func (v *visit) asSold(level priority.Level) priority.Level {
 			level = max(level, floor)
 		}
 	}
-	if v.Caller.Verified {
+	if v.Caller.Verified && v.Caller.Level != 0 {
 		level = v.Caller.Level.Apply(level)
 	}
 	return level

@@ -198,7 +198,11 @@ func (r *request) opened() shed.Outcome {
 }
 
 // Heading leaves one value in each field about limits.
-func (r *request) Heading(h http.Header) { r.told.Once(h) }
+func (r *request) Heading(h http.Header) {
+	if r.told != 0 {
+		r.told.Once(h)
+	}
+}
 
 // Streaming gives the slot of a stream back; the stream stays under its own cap. The
 // slot was for the opening, and that is served work unless the answer says otherwise.

@@ -27,7 +27,8 @@ type route struct {
 	pool    string
 	exempt  bool
 
-	running *atomic.Int64 // under cap or streams
+	most    int64         // of the two above: the work that may be in flight; 0: no bound
+	running *atomic.Int64 // counted against most; only where it is set
 }
 
 // Cost makes each request of the route take n tokens instead of 1. Below 1 panics.
@@ -120,6 +121,7 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	if rt.cap > 0 && rt.streams > 0 {
 		return nil, errors.New("Cap and Stream on one route: Stream(max) is its cap")
 	}
+	rt.most = max(rt.cap, rt.streams)
 	var balances ratelimit.Limiter
 	if prev != nil {
 		rt.running, balances = prev.running, prev.limit
@@ -130,14 +132,10 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	return rt, nil
 }
 
-// enter counts one more under the route's cap, or refuses. With force it counts
-// whatever the cap says.
+// enter counts one more under the route's bound, or refuses. With force it counts
+// whatever the bound says.
 func (rt *route) enter(force bool) bool {
-	most := max(rt.cap, rt.streams)
-	if most == 0 {
-		return true
-	}
-	if rt.running.Add(1) <= most {
+	if rt.running.Add(1) <= rt.most {
 		return true
 	}
 	if !force {
@@ -146,11 +144,7 @@ func (rt *route) enter(force bool) bool {
 	return false
 }
 
-func (rt *route) leave() {
-	if rt.cap > 0 || rt.streams > 0 {
-		rt.running.Add(-1)
-	}
-}
+func (rt *route) leave() { rt.running.Add(-1) }
 
 func (rt *route) capReason() shed.Reason {
 	if rt.streams > 0 {

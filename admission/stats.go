@@ -76,13 +76,6 @@ func (t *tally) read(s *Stats) {
 	}
 }
 
-func (t *tally) admitted(v *visit) {
-	t.visits[v.Level.Index()][shed.Admitted].Add(1)
-	if v.shadow != shed.Admitted {
-		t.shadowed[v.Level.Index()][v.shadow].Add(1)
-	}
-}
-
 // LimitStats is a snapshot of one of a gate's limits.
 type LimitStats struct {
 	Name   string           // "rate", "anonymous", "address", "quota"; "route": those of the routes, together

@@ -53,10 +53,19 @@ func (v *visit) leave() {
 // is, and a slot is asked for last, since only a slot makes anybody wait.
 func (v *visit) admit(ctx context.Context) bool {
 	if v.open() && v.withinRate(ctx) && v.withinCapacity(ctx) {
-		v.gate.tally.admitted(v)
+		v.count(shed.Admitted)
 		return true
 	}
 	return false
+}
+
+// count adds the visit to the gate's tally.
+func (v *visit) count(r shed.Reason) {
+	t, level := &v.gate.tally, v.Level.Index()
+	t.visits[level][r].Add(1)
+	if r == shed.Admitted && v.shadow != shed.Admitted {
+		t.shadowed[level][v.shadow].Add(1)
+	}
 }
 
 // refuse records why, and always says false, so that a step can end with it.
@@ -99,7 +108,7 @@ func (v *visit) unpressed() bool {
 // withinCaps counts the visit under its route's and its caller's own caps.
 func (v *visit) withinCaps() bool {
 	shadow := v.Shadow&ShadowCapacity != 0
-	if v.route != nil && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
+	if v.route != nil && v.route.most > 0 && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
 		return false
 	}
 	if !v.withinShares(shadow) {
@@ -152,7 +161,7 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 
 // refused ends a visit without a slot: counted, told to the observer, and over.
 func (v *visit) refused() {
-	v.gate.tally.visits[v.Level.Index()][v.reason].Add(1)
+	v.count(v.reason)
 	if v.ownLimit() {
 		v.gate.limited.Note(v.now, v.Caller)
 	}
@@ -193,7 +202,7 @@ func (v *visit) event() Event {
 
 // leaveCaps takes the work off its route's and its caller's counts.
 func (v *visit) leaveCaps() {
-	if v.route != nil {
+	if v.route != nil && v.route.most > 0 {
 		v.route.leave()
 	}
 	v.leaveShares()
