@@ -87,7 +87,7 @@ func (b *board) route(w http.ResponseWriter, r *http.Request) {
 		if serve(w, r, name) {
 			return
 		}
-		if strings.Contains(name, ".") {
+		if likeAFile(name) {
 			http.NotFound(w, r)
 			return
 		}
@@ -95,6 +95,16 @@ func (b *board) route(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
 		w.WriteHeader(http.StatusFound)
 	}
+}
+
+// likeAFile reports whether a name ends like the page's files do. Any other name is
+// that of the mount point, which may have a dot in it: /v1.2, /orders.example.
+func likeAFile(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".html", ".js", ".css", ".svg", ".json", ".map", ".ico", ".txt":
+		return true
+	}
+	return false
 }
 
 //go:embed page

@@ -31,6 +31,10 @@ func TestAGuardIsAskedAboutEverything(t *testing.T) {
 	}
 }
 
+// The page is found below any mount point, with a dot in its name or without one, and
+// with its slash or without.
+//
+// Case OP-01: tried on the product
 func TestThePageWorksUnderAnyPath(t *testing.T) {
 	h := dashboard.Handler()
 	for target, want := range map[string]struct {
@@ -44,7 +48,12 @@ func TestThePageWorksUnderAnyPath(t *testing.T) {
 		"/a/icon.svg":                   {200, "image/svg+xml"},
 		"/a/nothing.js":                 {404, "text/plain; charset=utf-8"},
 		"/a/..%2f..%2fetc.txt":          {404, "text/plain; charset=utf-8"},
+		"/a/nothing.ICO":                {404, "text/plain; charset=utf-8"},
 		"/headgate":                     {302, ""},
+		"/v1.2":                         {302, ""},
+		"/v1.2/":                        {200, "text/html; charset=utf-8"},
+		"/api/shop.example":             {302, ""},
+		"/.status":                      {302, ""},
 		"//evil.example/javascript%3ab": {302, ""},
 	} {
 		w := get(h, "http://x"+target)

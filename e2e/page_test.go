@@ -16,6 +16,8 @@ import (
 
 // The page tells the story of the overload example while it happens: healthy, a slow
 // database, healed. The README shows these pictures.
+//
+// Case OP-02: tried on the product
 func TestThePageTellsTheStory(t *testing.T) {
 	tab := browse(t)
 	seen := watch(t, tab)
@@ -26,7 +28,12 @@ func TestThePageTellsTheStory(t *testing.T) {
 	eventually(t, tab, "requests are served", value("served")+" > 500")
 	eventually(t, tab, "the verdict is that work is refused",
 		`/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
-	eventually(t, tab, "somebody waits", value("waiting")+" > 0")
+	eventually(t, tab, "requests wait", value("waiting")+" > 0")
+	eventually(t, tab, "the fullest cell of the heat map is drawn",
+		`[...document.querySelectorAll("path.h5")].some(p => p.getAttribute("d").startsWith("M"))`)
+	if ask[int](t, tab, `[...document.querySelectorAll("svg path")].filter(p => !p.getAttribute("d").startsWith("M")).length`) != 0 {
+		t.Error("a path of a chart begins nowhere")
+	}
 	time.Sleep(3 * time.Second)
 	keep(t, shoot(t, tab, "live-light", chromedp.CaptureScreenshot()))
 	look(t, tab, 1200, "dark")
@@ -100,7 +107,9 @@ func TestNamesShowAsPlainText(t *testing.T) {
 }
 
 // Fifty tabs of one browser share what connections there are, and all of them go on
-// after the server was away.
+// after the server was away. While it is, they say for how long nothing was heard.
+//
+// Case OP-03: tried on the product
 func TestFiftyTabsSurviveARestart(t *testing.T) {
 	first := browse(t)
 	s := newShop(t, "", "Acme")
@@ -115,11 +124,15 @@ func TestFiftyTabsSurviveARestart(t *testing.T) {
 	addr := s.Listener.Addr().String()
 	s.CloseClientConnections()
 	s.Close()
-	eventually(t, first, "the page says that nobody answers", `document.querySelector("#status").dataset.state === "lost"`)
+	eventually(t, first, "the page says that there is no answer", `document.querySelector("#status").dataset.state === "lost"`)
+	for _, tab := range tabs[:2] { // the first, and one in the background
+		eventually(t, tab, "silence takes the place of good news", `document.hidden || /^Nothing heard from the service for \d+ s/.test(document.querySelector(".verdict.bad")?.innerText)`)
+	}
 	again := newShop(t, addr, "Acme")
 	stop = again.load(t, 100)
 	defer stop()
 	allMove(t, tabs)
+	eventually(t, first, "the silence is over", `!/Nothing heard/.test(document.querySelector(".verdict").innerText)`)
 	eventually(t, first, "served is a rate again", value("served")+" > 10 && "+value("served")+" < 400")
 }
 

@@ -5,7 +5,7 @@ import { listen } from "./feed.js";
 import { gateView } from "./gate.js";
 import { History } from "./history.js";
 import { othersView } from "./others.js";
-import { verdict } from "./verdict.js";
+import { silent, verdict } from "./verdict.js";
 
 const main = document.getElementById("main");
 const status = document.getElementById("status");
@@ -41,10 +41,7 @@ function draw() {
 function show(frame) {
   document.title = frame.title;
   document.getElementById("title").textContent = frame.title;
-  const judged = verdict(frame, history);
-  sentence.className = "verdict " + judged.tone;
-  sentence.replaceChildren(judged.text, judged.more ? h("span", null, judged.more) : "");
-  if (sentence.parentNode !== main) main.replaceChildren(sentence);
+  say(verdict(frame, history));
   for (const gate of frame.gates) {
     if (!views.has(gate.name)) {
       views.set(gate.name, gateView(gate.name, frame.gates.length > 1));
@@ -60,8 +57,16 @@ function show(frame) {
   showState();
 }
 
+// say puts a judgement at the top of the page.
+function say(judged) {
+  sentence.className = "verdict " + judged.tone;
+  sentence.replaceChildren(judged.text, judged.more ? h("span", null, judged.more) : "");
+  if (sentence.parentNode !== main) main.replaceChildren(sentence);
+}
+
 function showState() {
   const state = feed.state();
+  if (state === "lost") say(silent(feed.silence() / 1000, history.frame));
   const texts = { live: "live", poll: "polling", wait: "connecting", lost: "no answer" };
   if (status.dataset.state !== state) {
     status.dataset.state = state;

@@ -167,6 +167,12 @@ export function queue(place, pool) {
   };
 }
 
+const SHADES = 5;
+
+// shadeOf returns 1 to SHADES. The fullest cell's quotient may come out above 1.
+export const shadeOf = (n, most) =>
+  Math.min(SHADES, Math.max(1, Math.ceil((SHADES * Math.log1p(n)) / Math.log1p(most))));
+
 // heat shows how long those admitted from the queue had waited: a column for each
 // second, a row for each doubling.
 export function heat(place, pool) {
@@ -176,12 +182,12 @@ export function heat(place, pool) {
     const rows = points.at(-1)?.waited.length ?? 1;
     canvas.begin(all, 0, rows);
     const most = Math.max(1, ...points.flatMap((p) => p.waited));
-    const cells = ["", "", "", "", "", ""];
+    const cells = Array(SHADES + 1).fill("");
     const wide = canvas.width / canvas.span, tall = canvas.height / rows;
     for (const p of points) {
       p.waited.forEach((n, row) => {
         if (n <= 0) return;
-        const shade = Math.max(1, Math.ceil(5 * Math.log1p(n) / Math.log1p(most)));
+        const shade = shadeOf(n, most);
         const x = canvas.x(p.at) - wide, y = canvas.height - (row + 1) * tall;
         cells[shade] += `M${x.toFixed(1)},${y.toFixed(1)}h${wide.toFixed(1)}v${(tall - 0.6).toFixed(1)}h${(-wide).toFixed(1)}z`;
       });

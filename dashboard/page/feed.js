@@ -8,21 +8,26 @@
 const SILENCE = 2600; // a leader is missing
 const PATIENCE = 4000; // a stream that says nothing is none
 const POLL = 2000;
+const LOST = 5000; // the service is silent
 const RETRY = 15000; // while polling, for a stream
 
 export function listen(onFrame) {
   const feed = new Feed(onFrame);
   setInterval(() => feed.tick(), 500);
-  document.addEventListener("visibilitychange", () => feed.tick());
+  document.addEventListener("visibilitychange", () => {
+    feed.shown = Date.now();
+    feed.tick();
+  });
   return feed;
 }
 
 class Feed {
   id = crypto.getRandomValues(new Uint32Array(1))[0];
-  heard = 0; // when the last frame came, from anybody
+  heard = 0; // when the last frame came, from any tab
+  shown = Date.now(); // when the page came into view
   last = 0; // its own time
   process = 0; // and what it counts
-  turn = Date.now() + 300 + Math.random() * 900; // when to lead, if nobody does
+  turn = Date.now() + 300 + Math.random() * 900; // when to lead, if no other tab does
   stream = null;
   opened = 0;
   polling = false;
@@ -38,9 +43,15 @@ class Feed {
 
   // state is how frames come: live, poll, wait (none yet) or lost.
   state() {
+    if (this.silence() > LOST) return "lost";
     if (!this.heard) return "wait";
-    if (Date.now() - this.heard > 5000) return "lost";
     return this.polling ? "poll" : "live";
+  }
+
+  // silence is how long no frame has come while the page could be seen: a hidden page
+  // asks for none.
+  silence() {
+    return document.hidden ? 0 : Date.now() - Math.max(this.heard, this.shown);
   }
 
   tick() {

@@ -50,7 +50,7 @@ export function gateView(name, several) {
       }
       setReasons(why, gate, points);
       rows(who.list, gate.limited.map((c) => ({ name: c.alias, value: c.refused, text: number(c.refused) })),
-        "Nobody in the last minute.");
+        "None in the last minute.");
       setLimits(limits, limitsTable, gate);
     },
   };
@@ -137,7 +137,7 @@ function poolView(name, several) {
       setFlight(flight.note, pool);
       queue.note.textContent = sum(pool.waiting)
         ? `The oldest has waited ${duration(pool.oldest)}.` + (pool.bytes ? ` They announced ${number(pool.bytes)} bytes.` : "")
-        : "Nobody waits.";
+        : "Nothing waits.";
       waiting.set(pool.waiting.map(number));
       heat.note.textContent = "Of those that were admitted from the queue. A row is a doubling, a column a second.";
     },

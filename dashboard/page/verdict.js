@@ -1,4 +1,4 @@
-// The verdict: is anybody being hurt, and why? One sentence for whoever was woken.
+// The verdict: who is hurt, and why? One sentence for the person who was woken.
 
 import { overloadOf } from "./gate.js";
 import { mean } from "./history.js";
@@ -21,6 +21,17 @@ export function verdict(frame, history) {
   return { tone: first.tone, text: named + first.text, more: [first.more, ...besides].filter(Boolean).join(" ") };
 }
 
+// silent says that the service has not been heard for some seconds; what it said last
+// is no news any more.
+export function silent(seconds, last) {
+  const since = last ? ` What is below was true at ${new Date(last.at).toLocaleTimeString()}.` : "";
+  return {
+    tone: "bad",
+    text: `Nothing heard from the service for ${duration(Math.round(seconds))}.`,
+    more: `It is down, restarting, or out of reach from here.${since}`,
+  };
+}
+
 function judge(gate, points) {
   const name = gate.name;
   if (gate.draining) {
@@ -33,14 +44,14 @@ function judge(gate, points) {
   const lost = LEVELS.filter((_, l) => shed[l] > 0);
   if (lost.length) return shedding(name, gate, points, shed, lost, more);
   if (own > 0) {
-    return { name, tone: "good", text: "Everybody within their limits is served.", more: `${number(own)}/s are over limits of their own, and hear 429.` };
+    return { name, tone: "good", text: "All within their limits are served.", more: `${number(own)}/s are over limits of their own, and get 429.` };
   }
   const waiting = sum(gate.pools.map((p) => sum(p.waiting)));
   if (waiting) {
     const oldest = Math.max(...gate.pools.map((p) => p.oldest));
     return { name, tone: "good", text: "All is served; some wait for it.", more: `${number(waiting)} wait, the longest for ${duration(oldest)}.` };
   }
-  return { name, tone: "good", text: "All is served, and nobody waits.", more: "" };
+  return { name, tone: "good", text: "All is served, and nothing waits.", more: "" };
 }
 
 function shedding(name, gate, points, shed, lost, more) {

@@ -21,7 +21,7 @@ export const REASONS = {
   "queue-bytes": "The bodies that wait are at their bound.",
   "waited-too-long": "It stood in the queue as long as it may.",
   "deadline-unmeetable": "It could not have been answered before its deadline.",
-  "evicted": "It gave up its place to somebody ranked higher.",
+  "evicted": "It gave up its place to work that ranks higher.",
   "pressure": "Memory, the scheduler or a pool is under pressure.",
   "client-gone": "The client left before its turn.",
   "draining": "The process is shutting down.",

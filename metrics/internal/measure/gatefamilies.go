@@ -7,11 +7,11 @@ var (
 		"gate", "pool", "level", "outcome", "reason")
 	ServiceSeconds = spread("service_seconds",
 		"Time from admission to the end of the handler. Streams are left out.",
-		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60},
 		"gate", "pool", "level")
 	WaitSeconds = spread("wait_seconds",
 		"Time in the queue of requests that waited and were then admitted.",
-		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
+		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60},
 		"gate", "pool", "level")
 	RetryAfterSeconds = spread("retry_after_seconds",
 		"Retry-After handed out with refusals, by status: 429 is the caller's limit, 503 is overload.",

@@ -27,7 +27,7 @@ var (
 		"Attempts that were sent, by what they came to.", "transport", "kind")
 	AttemptSeconds = spread("outbound_attempt_seconds",
 		"Time from asking for a turn to the header of the answer.",
-		[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60},
 		"transport")
 	NotSent = count("outbound_not_sent_total",
 		"Attempts that were refused on this side, by reason.", "transport", "reason")

@@ -1,0 +1,79 @@
+package dashboard_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/dashboard"
+	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
+)
+
+// everyReason is a gate that refused for each reason once.
+type everyReason struct{}
+
+func (everyReason) Stats() (s admission.Stats) {
+	s.Name = "every"
+	for _, r := range refusals() {
+		s.Visits[priority.High.Index()][r] = uint64(r)
+	}
+	return s
+}
+
+// high is so much of high work, and none of other levels.
+func high(n int) (by [4]int) {
+	by[priority.High.Index()] = n
+	return by
+}
+
+func refusals() (all []shed.Reason) {
+	for r := range shed.ReasonCount {
+		if shed.Reason(r).Refused() {
+			all = append(all, shed.Reason(r))
+		}
+	}
+	return all
+}
+
+func TestEveryReasonIsOnThePage(t *testing.T) {
+	g := frame(t, dashboard.Handler(dashboard.Gate(everyReason{}))).Gates[0]
+	var sum int
+	for _, r := range refusals() {
+		if n := g.Reasons[r.String()]; n != high(int(r)) {
+			t.Errorf("%v: %v, want %d of high work", r, n, r)
+		}
+		sum += int(r)
+	}
+	if len(g.Reasons) != len(refusals()) || g.Refused != high(sum) {
+		t.Errorf("%d reasons and %v refused, want %d and %d", len(g.Reasons), g.Refused, len(refusals()), sum)
+	}
+}
+
+// The page has a sentence for each reason and for each cause, and for no other.
+func TestThePageHasWordsForEveryReasonAndCause(t *testing.T) {
+	script := get(dashboard.Handler(), "/words.js").Body.String()
+	var reasons, causes []string
+	for _, r := range refusals() {
+		reasons = append(reasons, r.String())
+	}
+	for c := range shed.CauseCount {
+		causes = append(causes, shed.Cause(c).String())
+	}
+	for name, want := range map[string][]string{"REASONS": reasons, "CAUSES": causes} {
+		table := regexp.MustCompile(`(?s)export const ` + name + ` = \{\n(.*?)\n\};`).FindStringSubmatch(script)
+		if table == nil {
+			t.Fatalf("words.js has no %s", name)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^  "([a-z-]+)": "[A-Z].+\.",$`).FindAllStringSubmatch(table[1], -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %v, want %v", name, got, want)
+		}
+	}
+}
