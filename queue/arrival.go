@@ -22,7 +22,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 		due = after(at, left)
 	}
 	c.demand.Arrived(now, t.Level)
-	g := c.fill(now, at, row{due: due, level: t.Level}, 0)
+	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route)}, 0)
 	c.note(now)
 	return g, true
 }
@@ -30,10 +30,12 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
 // queue if the door lets it, in the place of another waiter if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
+	c.outlast(at)
+	c.line.measure(w)
 	a, yields := c.arrival(at, w, left)
 	if c.demand.Short(now, a.MaxWait/2) {
 		i := w.Level.Index()
-		a.Above, a.Lowest, a.Peers = c.demand.Above(now, w.Level), c.line.lowest() >= i, c.line.classes[i].ahead(w.Caller)
+		a.Above, a.Lowest, a.Peers = c.demand.Above(now, w.Level), c.line.lowest() >= i, c.line.peers(at, w)
 	}
 	door.Rate, _ = c.meter.Rate(now, c.flight.silence(now))
 	v, reason := door.Decide(a)
@@ -58,9 +60,9 @@ func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.
 	if a.MaxWait <= 0 {
 		return a, nil
 	}
-	a.Ahead = c.line.ahead(w.Level, w.Caller)
+	a.Ahead = c.line.ahead(at, w)
 	if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
-		yields = c.line.last(at, w.Level.Index(), w.Caller)
+		yields = c.line.last(at, w)
 		a.Outranks = yields != nil
 	}
 	return a, yields
@@ -118,7 +120,7 @@ func (c *Core) join(at time.Duration, w *Waiter, a shed.Arrival, service time.Du
 	if w.probe {
 		w.leave = min(w.leave, w.due)
 	}
-	c.line.add(w)
+	c.line.add(w, at)
 }
 
 // fits reports whether w can have its bytes within the bound, given that yields
@@ -138,12 +140,12 @@ func (c *Core) makeRoom(at time.Duration, w *Waiter) {
 		return
 	}
 	for c.line.bytes+w.size > c.config.MaxWaitingBytes && c.line.lowest() < w.Level.Index() {
-		c.dismiss(c.line.classes[c.line.lowest()].longest.items[0].tail(at), shed.Evicted)
+		c.dismiss(c.line.classes[c.line.lowest()].ends.items[0].caller.tail(at), shed.Evicted)
 	}
 	if c.line.bytes+w.size <= c.config.MaxWaitingBytes {
 		return
 	}
-	t, _ := c.line.yielder(at, w.Level.Index(), w.Caller)
+	t, _ := c.line.yielder(at, w)
 	fromOldest := t.newestFirst(at)
 	for c.line.bytes+w.size > c.config.MaxWaitingBytes {
 		v := t.newest
@@ -154,9 +156,9 @@ func (c *Core) makeRoom(at time.Duration, w *Waiter) {
 	}
 }
 
-// take fills a slot; w gets it.
-func (c *Core) take(now time.Time, at time.Duration, w *Waiter, waited time.Duration) {
-	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe}, waited)
+// take fills a slot; w gets it, and p is what it is charged.
+func (c *Core) take(now time.Time, at time.Duration, w *Waiter, p piece, waited time.Duration) {
+	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe, route: int32(w.Route), piece: p}, waited)
 	w.Reason = shed.Admitted
 }
 
@@ -168,6 +170,13 @@ func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration
 	c.refill(now, false)
 	c.comeback.Admitted(now, r.level)
 	return g
+}
+
+// outlast charges the work that has outlasted its estimate with the time it takes.
+func (c *Core) outlast(at time.Duration) {
+	for p := c.flight.outlasted(at); p != nil; p = c.flight.outlasted(at) {
+		c.line.outlast(p)
+	}
 }
 
 // refill keeps since when a newcomer would have to wait with nothing coming free.

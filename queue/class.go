@@ -2,46 +2,60 @@ package queue
 
 import "time"
 
-// class is everybody of one level who waits: callers in a ring that take equal
-// turns, each with its own line.
+// class is all work of one level that waits, by caller. The caller that has had
+// least goes next.
 type class struct {
-	n        int
-	bytes    int64
-	callers  map[string]*caller
-	first    *caller // whose turn is next
-	last     *caller
-	backlogs backlogs
-	longest  heap[*caller] // by who would be served last
-	due      heap[*Waiter]
+	n       int
+	bytes   int64
+	parts   int64 // slot time of all that waits, in parts of a mean piece
+	charged int   // pieces in flight that came from here
+	callers map[string]*caller
+	present float64 // virtual time: what the latest dispatch found
+	turn    uint64  // the latest one given
+	order   ranks   // waiting callers by their share
+	ends    ranks   // the same by when their last waiter would end, latest first
+	spans   spans
+	owing   callers // that neither wait nor run, and are ahead of the present
+	due     heap[*Waiter]
 }
 
-// caller is one caller's line within a class. It exists only while it has waiters.
+// caller is one caller's line within a class, and its share of the slots. It exists
+// while it has waiters, work in flight that counts, or had more than the others.
 type caller struct {
+	share
+	class          *class
 	name           string
 	n              int
+	work           time.Duration // estimated slot time of its waiters
+	parts          int64         // the same in parts of a mean piece
+	weight         int
+	running        int  // pieces in flight that count
+	took           mean // of its work, while it is known
 	oldest, newest *Waiter
-	prev, next     *caller // in the ring
-	turn           uint64  // grows along the ring
-	pos            int     // in longest
+	key            float64  // the share when it was last ranked
+	turn           uint64   // breaks ties: the latest to come or be served is last
+	pos            [2]int32 // in order and in ends
+	owes           bool
+	prev, next     *caller // in owing
 }
 
 func newClass() class {
 	return class{
 		callers: make(map[string]*caller),
-		longest: heap[*caller]{
-			before: func(a, b *caller) bool { return a.n > b.n || a.n == b.n && a.turn > b.turn },
-			moved:  func(t *caller, to int) { t.pos = to },
-		},
-		due: dueHeap(),
+		ends:    ranks{which: 1},
+		due:     dueHeap(),
 	}
 }
+
+// finish is the virtual time at which the last of the caller's waiters would end.
+func (t *caller) finish() float64 { return t.key + float64(t.work)*t.per }
 
 // newestFirst reports whether the caller's order has turned: once its head has
 // waited half its longest stay, the old are likely to leave unserved whatever
 // happens, and the young can still be served well.
 func (t *caller) newestFirst(at time.Duration) bool { return t.oldest.half <= at }
 
-// head returns who of the caller goes next.
+// head returns the waiter of the caller that goes next.
 func (t *caller) head(at time.Duration) *Waiter {
 	if t.newestFirst(at) {
 		return t.newest
@@ -49,7 +63,7 @@ func (t *caller) head(at time.Duration) *Waiter {
 	return t.oldest
 }
 
-// tail returns who of the caller goes last.
+// tail returns the waiter of the caller that goes last.
 func (t *caller) tail(at time.Duration) *Waiter {
 	if t.newestFirst(at) {
 		return t.oldest
@@ -57,25 +71,64 @@ func (t *caller) tail(at time.Duration) *Waiter {
 	return t.newest
 }
 
-// backlog returns how many of the named caller wait.
-func (c *class) backlog(name string) int {
-	if t := c.callers[name]; t != nil {
-		return t.n
+// next returns the caller that goes next. A share that grows while work runs was
+// ranked too low at most, so the first whose rank holds is the one.
+func (c *class) next(at time.Duration) *caller {
+	for {
+		t := c.order.items[0].caller
+		if t.late == 0 || t.at(at) <= t.key {
+			return t
+		}
+		c.rank(t, at)
 	}
-	return 0
 }
 
-// ahead returns how many of this class a newcomer of the named caller has to let
-// go first: no more of another caller than its own would be with it.
-func (c *class) ahead(name string) int {
+// rank puts t, which waits, where its share belongs.
+func (c *class) rank(t *caller, at time.Duration) {
+	t.key = t.at(at)
+	c.order.set(t, t.key, t.turn)
+	c.rankEnd(t)
+}
+
+func (c *class) rankEnd(t *caller) { c.ends.set(t, -t.finish(), ^t.turn) }
+
+// start returns the virtual time at which a caller with work of the given ticket
+// would have its turn: one piece behind the present, as though it had just been
+// served, unless it has had more.
+func (c *class) start(t *caller, at, est time.Duration, per float64) float64 {
+	v := c.present + float64(est)*per
+	if t == nil {
+		return v
+	}
+	if t.n > 0 {
+		return t.at(at)
+	}
+	return max(v, t.at(at))
+}
+
+// ahead returns the slot time that would be served before a newcomer of w's caller,
+// in parts of the given mean piece, counted fairly: no more of another caller, by
+// weight, than its own would have had with it.
+func (c *class) ahead(at time.Duration, w *Waiter, mean time.Duration) int64 {
 	if c.n == 0 {
 		return 0
 	}
-	return c.backlogs.sum(c.backlog(name) + 1)
+	t, per := c.callers[w.Caller], 1/float64(w.weight())
+	span := max(c.start(t, at, w.est, per)-c.present, float64(w.work())*per) / float64(mean) * partUnit
+	if t != nil {
+		span += float64(t.parts) * per
+	}
+	return c.spans.sum(int64(min(span, float64(never/2))))
 }
 
-// join puts w at the end of t's line; t is in the ring.
-func (c *class) join(t *caller, w *Waiter) {
+// join puts w at the end of t's line.
+func (c *class) join(t *caller, w *Waiter, at time.Duration) {
+	if weight := w.weight(); weight != t.weight {
+		c.weigh(t, at, weight)
+	}
+	if t.n == 0 {
+		c.enter(t, w, at)
+	}
 	w.caller = t
 	w.prev, w.next = t.newest, nil
 	if t.newest != nil {
@@ -87,15 +140,50 @@ func (c *class) join(t *caller, w *Waiter) {
 	t.n++
 	c.n++
 	c.bytes += w.size
-	c.backlogs.add(t.n, 1)
-	c.longest.fix(t.pos)
+	c.grow(t, w, 1)
+	if t.n == 1 {
+		c.order.push(t, t.key, t.turn)
+		c.ends.push(t, -t.finish(), ^t.turn)
+	} else {
+		c.rankEnd(t)
+	}
 	if w.due != never && !w.probe {
 		c.due.push(w)
 	}
 }
 
-// part takes w out of its caller's line and reports whether the line is now empty.
-func (c *class) part(w *Waiter) (empty bool) {
+// enter gives t, which has no waiters, its place in the order.
+func (c *class) enter(t *caller, w *Waiter, at time.Duration) {
+	if t.owes {
+		c.owing.remove(t)
+	}
+	t.lift(at, c.start(t, at, w.est, t.per))
+	c.turn++
+	t.turn, t.key = c.turn, t.at(at)
+}
+
+// weigh gives t another weight from now on.
+func (c *class) weigh(t *caller, at time.Duration, weight int) {
+	c.spans.add(t.parts, t.weight, -1)
+	t.share.weigh(at, weight)
+	t.weight = weight
+	c.spans.add(t.parts, t.weight, 1)
+	if t.n > 0 {
+		c.rank(t, at)
+	}
+}
+
+// grow counts w among what t waits for, or with sign -1 out.
+func (c *class) grow(t *caller, w *Waiter, sign int64) {
+	c.spans.move(t.parts, t.parts+sign*w.parts, t.weight)
+	t.work += time.Duration(sign) * w.work()
+	t.parts += sign * w.parts
+	c.parts += sign * w.parts
+}
+
+// part takes w out of its caller's line, and the caller out of the order with its
+// last waiter. One that stays has to be ranked.
+func (c *class) part(w *Waiter) {
 	t := w.caller
 	if w.prev != nil {
 		w.prev.next = w.next
@@ -108,82 +196,72 @@ func (c *class) part(w *Waiter) (empty bool) {
 		t.newest = w.prev
 	}
 	w.prev, w.next, w.caller = nil, nil, nil
-	c.backlogs.add(t.n, -1)
 	t.n--
 	c.n--
 	c.bytes -= w.size
+	c.grow(t, w, -1)
 	if i := w.pos[byDue]; i >= 0 {
 		c.due.remove(i)
 	}
+	if t.n == 0 {
+		c.order.remove(t)
+		c.ends.remove(t)
+	}
+}
+
+// begin charges a piece that was dispatched to its caller.
+func (c *class) begin(p *piece) {
+	t := p.caller
+	c.present = max(c.present, t.key)
+	t.begin(p)
+	t.running++
+	c.charged++
+	c.turn++
+	t.turn = c.turn
+}
+
+// end settles a piece that has ended.
+func (c *class) end(p *piece, at time.Duration) {
+	t := p.caller
+	t.share.end(p, at)
+	t.took.add(at - p.start)
+	t.running--
+	c.charged--
 	if t.n > 0 {
-		c.longest.fix(t.pos)
+		c.rank(t, at)
 	}
-	return t.n == 0
 }
 
-// enroll gives the caller the last turn of the ring.
-func (c *class) enroll(t *caller, turn uint64) {
-	t.turn = turn
-	t.prev, t.next = c.last, nil
-	if c.last != nil {
-		c.last.next = t
+// callers is a list of callers, oldest first.
+type callers struct {
+	first, last *caller
+	n           int
+}
+
+func (l *callers) push(t *caller) {
+	t.owes = true
+	t.prev, t.next = l.last, nil
+	if l.last != nil {
+		l.last.next = t
 	} else {
-		c.first = t
+		l.first = t
 	}
-	c.last = t
+	l.last = t
+	l.n++
 }
 
-// strike takes the caller out of the ring.
-func (c *class) strike(t *caller) {
+func (l *callers) remove(t *caller) {
+	t.owes = false
 	if t.prev != nil {
 		t.prev.next = t.next
 	} else {
-		c.first = t.next
+		l.first = t.next
 	}
 	if t.next != nil {
 		t.next.prev = t.prev
 	} else {
-		c.last = t.prev
+		l.last = t.prev
 	}
 	t.prev, t.next = nil, nil
-}
-
-// backlogs knows, of the callers of one class, how many have at least j waiters,
-// for every j: a Fenwick tree over j. The sum up to k is Σ min(backlog, k), since
-// a caller is counted once for each j up to its backlog. All in O(log longest).
-type backlogs struct {
-	tree []int // tree[0] unused; the length less one is a power of two
-}
-
-// add counts one caller more (or less, d = -1) that has at least j waiters.
-func (b *backlogs) add(j, d int) {
-	for j >= len(b.tree) {
-		b.grow()
-	}
-	for ; j < len(b.tree); j += j & -j {
-		b.tree[j] += d
-	}
-}
-
-// sum returns Σ min(backlog, k) over all callers.
-func (b *backlogs) sum(k int) int {
-	n := 0
-	for k = min(k, len(b.tree)-1); k > 0; k -= k & -k {
-		n += b.tree[k]
-	}
-	return n
-}
-
-// grow doubles the tree. Its last node covers everything, so the new last node
-// starts with the same sum and the nodes between are empty.
-func (b *backlogs) grow() {
-	if len(b.tree) == 0 {
-		b.tree = make([]int, 64+1)
-		return
-	}
-	top := len(b.tree) - 1
-	bigger := make([]int, 2*top+1)
-	copy(bigger, b.tree)
-	bigger[2*top] = b.tree[top]
-	b.tree = bigger
+	l.n--
 }

@@ -51,6 +51,7 @@ func NewCore(config Config) (*Core, error) {
 	}
 	c := &Core{config: config, law: law, limit: law.Limit()}
 	c.line.init()
+	c.flight.init()
 	return c, nil
 }
 
@@ -79,7 +80,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	}
 	c.demand.Arrived(now, w.Level)
 	if c.mayGo(now, w.Level) && door.InTime(left) {
-		c.take(now, at, w, 0)
+		c.take(now, at, w, piece{}, 0)
 		c.note(now)
 		return shed.In, nil
 	}
@@ -93,7 +94,7 @@ func (c *Core) force(now time.Time, w *Waiter) {
 	if !w.Deadline.IsZero() {
 		w.due = after(at, w.Deadline.Sub(now))
 	}
-	c.take(now, at, w, 0)
+	c.take(now, at, w, piece{}, 0)
 	c.note(now)
 }
 
@@ -108,11 +109,12 @@ func (c *Core) Next(now time.Time) *Waiter {
 	if hi := c.line.highest(); hi >= 0 && c.flight.n+c.hold.Kept(now, priority.FromIndex(hi)) >= c.limit {
 		return nil
 	}
-	w := c.line.pop(at, !c.othersFree())
+	c.outlast(at)
+	w, p := c.line.pop(at, !c.othersFree())
 	if w == nil {
 		return nil
 	}
-	c.take(now, at, w, at-w.joined)
+	c.take(now, at, w, p, at-w.joined)
 	c.tally.served(w.Grant.Waited)
 	c.note(now)
 	return w
@@ -177,6 +179,11 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	}
 	c.measure(now, r, &sample)
 	c.keep(now, r.admitted)
+	at := c.at(now)
+	c.line.end(&r.piece, at)
+	if o != shed.Ignored {
+		c.line.times.add(r.level, int(r.route), at-g.at)
+	}
 	c.flight.release(g)
 	c.refill(now, true)
 	step := c.law.Done(now, c.load(), sample)

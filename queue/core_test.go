@@ -64,6 +64,7 @@ func (d *desk) serve(n int) string {
 	d.t.Helper()
 	var log []string
 	for range n {
+		d.now = d.now.Add(time.Millisecond) // as long as is expected of work nothing is known of
 		d.core.Release(d.now, d.held[0], shed.Ignored)
 		w := d.core.Next(d.now)
 		if w == nil {

@@ -13,9 +13,10 @@ type flight struct {
 	rows     []row
 	free     uint32 // first free row + 1; 0: none
 	n        int
-	critical int       // of n, at the top level
-	full     bool      // a newcomer below the top level would have to wait
-	since    time.Time // since when it is full with nothing coming free
+	critical int          // of n, at the top level
+	full     bool         // a newcomer below the top level would have to wait
+	since    time.Time    // since when it is full with nothing coming free
+	outlast  heap[uint32] // rows of charged work by when it outlasts its estimate
 }
 
 type row struct {
@@ -26,7 +27,17 @@ type row struct {
 	crowd    int32         // in flight with it when it was let in
 	level    priority.Level
 	probe    bool
-	once     bool // see Slots.Once
+	once     bool  // see Slots.Once
+	route    int32 // as in Ticket
+	pos      int32 // in outlast; -1: nowhere
+	piece    piece // what is charged
+}
+
+func (f *flight) init() {
+	f.outlast = heap[uint32]{
+		before: func(a, b uint32) bool { return f.rows[a].piece.outlasts() < f.rows[b].piece.outlasts() },
+		moved:  func(i uint32, to int) { f.rows[i].pos = int32(to) },
+	}
 }
 
 // take files r and returns the id of this use of its row.
@@ -43,8 +54,11 @@ func (f *flight) take(r *row) uint64 {
 		f.critical++
 	}
 	r.turn = to.turn + 1
-	r.crowd = int32(min(f.n, math.MaxInt32))
+	r.crowd, r.pos = int32(min(f.n, math.MaxInt32)), -1
 	*to = *r
+	if r.piece.caller != nil {
+		f.outlast.push(i)
+	}
 	return uint64(r.turn)<<32 | uint64(i)
 }
 
@@ -61,6 +75,10 @@ func (f *flight) held(g Grant) *row {
 func (f *flight) release(g Grant) {
 	i := uint32(g.id)
 	r := &f.rows[i]
+	if r.pos >= 0 {
+		f.outlast.remove(int(r.pos))
+	}
+	r.piece = piece{}
 	r.turn++
 	r.next = f.free
 	f.free = i + 1
@@ -68,6 +86,20 @@ func (f *flight) release(g Grant) {
 	if r.level >= priority.Critical {
 		f.critical--
 	}
+}
+
+// outlasted returns charged work that has outlasted its estimate, each only once, or
+// nil.
+func (f *flight) outlasted(at time.Duration) *piece {
+	if f.outlast.len() == 0 {
+		return nil
+	}
+	p := &f.rows[f.outlast.items[0]].piece
+	if p.outlasts() > at {
+		return nil
+	}
+	f.outlast.remove(0)
+	return p
 }
 
 // othersFree reports whether a slot is free for the levels below Critical, which

@@ -110,3 +110,84 @@ func nextDue(h *heap[*Waiter]) time.Duration {
 	}
 	return h.items[0].due
 }
+
+// ranks is a heap of callers, least key first, four children to a parent. The keys
+// stand in it, so that a comparison reads no caller.
+type ranks struct {
+	items []rank
+	which int // of a caller's positions
+}
+
+type rank struct {
+	key    float64
+	turn   uint64
+	caller *caller
+}
+
+func (a *rank) before(b *rank) bool { return a.key < b.key || a.key == b.key && a.turn < b.turn }
+
+func (h *ranks) push(t *caller, key float64, turn uint64) {
+	h.items = append(h.items, rank{})
+	h.up(len(h.items)-1, rank{key, turn, t})
+}
+
+// set changes the key of t, which is there.
+func (h *ranks) set(t *caller, key float64, turn uint64) {
+	h.place(int(t.pos[h.which]), rank{key, turn, t})
+}
+
+func (h *ranks) remove(t *caller) {
+	i, last := int(t.pos[h.which]), len(h.items)-1
+	x := h.items[last]
+	h.items[last] = rank{}
+	h.items = h.items[:last]
+	if i < last {
+		h.place(i, x)
+	}
+}
+
+func (h *ranks) place(i int, x rank) {
+	if i > 0 && x.before(&h.items[(i-1)/4]) {
+		h.up(i, x)
+		return
+	}
+	h.down(i, x)
+}
+
+func (h *ranks) up(i int, x rank) {
+	for i > 0 {
+		parent := (i - 1) / 4
+		if !x.before(&h.items[parent]) {
+			break
+		}
+		h.put(i, h.items[parent])
+		i = parent
+	}
+	h.put(i, x)
+}
+
+func (h *ranks) down(i int, x rank) {
+	for n := len(h.items); ; {
+		first := 4*i + 1
+		if first >= n {
+			break
+		}
+		least := first
+		for j := first + 1; j < min(first+4, n); j++ {
+			if h.items[j].before(&h.items[least]) {
+				least = j
+			}
+		}
+		if !h.items[least].before(&x) {
+			break
+		}
+		h.put(i, h.items[least])
+		i = least
+	}
+	h.put(i, x)
+}
+
+func (h *ranks) put(i int, x rank) {
+	h.items[i] = x
+	x.caller.pos[h.which] = int32(i)
+}

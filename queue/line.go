@@ -7,43 +7,38 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// line is the order of those who wait, and nothing else: who goes next, who would
-// go last, who has to leave. Instants are durations since an epoch of the caller's.
+// line is the order of all that waits, and nothing else: what goes next, what would
+// go last, what has to leave. Instants are durations since an epoch of the program's.
 // Every operation is O(log n).
 type line struct {
 	classes [priority.Count]class
+	contest contest
+	times   times
 	all     list
 	n       int
 	bytes   int64
 	leaves  heap[*Waiter]
-	turns   int     // dispatches since the lowest class had its turn
-	turn    uint64  // the latest place in a ring
-	idle    *caller // callers without waiters, to be used again, linked by next
+	idle    *caller // callers to be used again, linked by next
 }
-
-// lowestTurn: see [shed.LowestTurn]. Low work is slowed down, not shut out.
-const lowestTurn = shed.LowestTurn
 
 func (l *line) init() {
 	l.leaves = leaveHeap()
+	l.contest = newContest()
 	for i := range l.classes {
 		l.classes[i] = newClass()
 	}
 }
 
 // add puts w in line. Its instants are set.
-func (l *line) add(w *Waiter) {
+func (l *line) add(w *Waiter, at time.Duration) {
 	c := &l.classes[w.Level.Index()]
 	t := c.callers[w.Caller]
 	if t == nil {
-		t = l.newCaller(w.Caller)
-		c.callers[t.name] = t
-		l.turn++
-		c.enroll(t, l.turn)
-		c.longest.push(t)
+		l.forget(c, owingChecks)
+		t = l.newCaller(c, w)
 	}
 	w.pos = [heaps]int{-1, -1}
-	c.join(t, w)
+	c.join(t, w, at)
 	l.all.push(w)
 	if w.leave != never {
 		l.leaves.push(w)
@@ -56,6 +51,15 @@ func (l *line) add(w *Waiter) {
 // remove takes w out of line, wherever it stands.
 func (l *line) remove(w *Waiter) {
 	c, t := &l.classes[w.Level.Index()], w.caller
+	l.part(c, w)
+	if t.n > 0 {
+		c.rankEnd(t)
+	} else {
+		l.rest(c, t)
+	}
+}
+
+func (l *line) part(c *class, w *Waiter) {
 	l.all.remove(w)
 	if i := w.pos[byLeave]; i >= 0 {
 		l.leaves.remove(i)
@@ -63,46 +67,91 @@ func (l *line) remove(w *Waiter) {
 	l.n--
 	l.bytes -= w.size
 	w.state = outside
-	if c.part(w) {
-		c.strike(t)
-		c.longest.remove(t.pos)
-		delete(c.callers, t.name)
-		l.drop(t)
-	}
+	c.part(w)
 }
 
-// pop takes out who goes next; nil when nobody waits, or none of the top class
-// when only that one may go.
-func (l *line) pop(at time.Duration, topOnly bool) *Waiter {
-	c := l.turnOf(topOnly)
+// pop takes out the waiter that goes next and charges it; the piece has to come back
+// to end. Nil when nothing waits, or nothing of the top class when only that may go.
+func (l *line) pop(at time.Duration, topOnly bool) (*Waiter, piece) {
+	c, side := l.turnOf(at, topOnly)
 	if c == nil {
-		return nil
+		return nil, piece{}
 	}
-	t := c.first
+	t := c.next(at)
 	w := t.head(at)
-	many := t.n > 1
-	l.remove(w)
-	if many {
-		c.strike(t)
-		l.turn++
-		c.enroll(t, l.turn)
-		c.longest.fix(t.pos)
+	p := piece{caller: t, side: side, start: at, est: l.estimate(w), slots: w.slots()}
+	c.begin(&p)
+	if side != nil {
+		side.begin(&p)
 	}
-	return w
+	l.part(c, w)
+	if t.n > 0 {
+		c.rank(t, at)
+	}
+	return w, p
 }
 
-// turnOf returns the class to be served now and counts the dispatch.
-func (l *line) turnOf(topOnly bool) *class {
+// turnOf returns the class to be served now, and the side to charge while classes
+// contend.
+func (l *line) turnOf(at time.Duration, topOnly bool) (*class, *share) {
 	lo, hi := l.lowest(), l.highest()
-	if l.n == 0 || topOnly && hi < priority.Count-1 {
-		return nil
+	switch {
+	case l.n == 0, topOnly && hi < priority.Count-1:
+		return nil, nil
+	case lo == hi, topOnly:
+		l.contest.open = l.contest.open && lo != hi
+		return &l.classes[hi], nil
 	}
-	if l.turns >= lowestTurn-1 && (!topOnly || lo == hi) {
-		l.turns = 0
-		return &l.classes[lo]
+	low := &l.classes[lo]
+	var est time.Duration
+	if !l.contest.open {
+		est = l.estimate(low.next(at).head(at))
 	}
-	l.turns++
-	return &l.classes[hi]
+	side := l.contest.turn(at, est)
+	if side == &l.contest.low {
+		return low, side
+	}
+	return &l.classes[hi], side
+}
+
+// estimate returns for how long w's work will hold each slot.
+func (l *line) estimate(w *Waiter) time.Duration {
+	t := w.caller
+	if t == nil {
+		t = l.classes[w.Level.Index()].callers[w.Caller]
+	}
+	if t == nil {
+		return l.times.of(&w.Ticket, nil)
+	}
+	return l.times.of(&w.Ticket, &t.took)
+}
+
+// measure sets how long w's work will hold its slots, by itself and beside the mean.
+func (l *line) measure(w *Waiter) {
+	w.est = l.estimate(w)
+	w.parts = int64(float64(w.work()) / float64(l.times.all.get()) * partUnit)
+}
+
+// outlast makes a running piece count with the time it takes from now on.
+func (l *line) outlast(p *piece) {
+	p.late = true
+	if p.caller != nil {
+		p.caller.outlast(p)
+	}
+	if p.side != nil {
+		p.side.outlast(p)
+	}
+}
+
+// end settles a piece with the time it took.
+func (l *line) end(p *piece, at time.Duration) {
+	if p.side != nil {
+		p.side.end(p, at)
+	}
+	if t := p.caller; t != nil {
+		t.class.end(p, at)
+		l.rest(t.class, t)
+	}
 }
 
 // lowest and highest return the index of the class at either end that has waiters;
@@ -125,18 +174,25 @@ func (l *line) highest() int {
 	return -1
 }
 
-// ahead returns how many would be served before a newcomer, counted fairly.
-func (l *line) ahead(level priority.Level, caller string) int {
-	i := level.Index()
-	n := l.classes[i].ahead(caller)
+// ahead returns how much slot time would be served before a newcomer, counted fairly,
+// in mean pieces: X pieces end per second, and what waits is large or small beside
+// those. What the mean is does not matter, as long as all gets slower alike.
+func (l *line) ahead(at time.Duration, w *Waiter) int {
+	i := w.Level.Index()
+	parts := l.classes[i].ahead(at, w, l.times.all.get())
 	for i++; i < priority.Count; i++ {
-		n += l.classes[i].n
+		parts += l.classes[i].parts
 	}
-	return n
+	return pieces(parts)
+}
+
+// peers is the part of ahead that is of w's own class.
+func (l *line) peers(at time.Duration, w *Waiter) int {
+	return pieces(l.classes[w.Level.Index()].ahead(at, w, l.times.all.get()))
 }
 
 // upTo returns how many wait of the class with index i and those below, and
-// whether anybody of a class above does.
+// whether any of a class above does.
 func (l *line) upTo(i int) (n int, above bool) {
 	for j := 0; j <= i; j++ {
 		n += l.classes[j].n
@@ -144,40 +200,7 @@ func (l *line) upTo(i int) (n int, above bool) {
 	return n, n < l.n
 }
 
-// last returns who yields to a newcomer because the order in force would serve it
-// last: somebody of the lowest class waiting if that is below the newcomer's, else
-// the last of the caller that yielder names. Nil: the newcomer is last itself.
-func (l *line) last(at time.Duration, level int, name string) *Waiter {
-	lo := l.lowest()
-	if lo < level {
-		return l.classes[lo].longest.items[0].tail(at)
-	}
-	if t, _ := l.yielder(at, level, name); t != nil {
-		return t.tail(at)
-	}
-	return nil
-}
-
-// yielder returns the caller of this class that has to yield to a newcomer, and how
-// many waiters it keeps whatever happens: the caller with most waiters if it has at
-// least two more than the newcomer's (with one more, the two would only change
-// places), else the newcomer's own once newest goes first. Nil: none.
-func (l *line) yielder(at time.Duration, level int, name string) (t *caller, keep int) {
-	c := &l.classes[level]
-	if c.n == 0 {
-		return nil, 0
-	}
-	own, most := c.callers[name], c.longest.items[0]
-	if b := c.backlog(name); most != own && most.n >= b+2 {
-		return most, b + 1
-	}
-	if own != nil && own.newestFirst(at) {
-		return own, 0
-	}
-	return nil, 0
-}
-
-// expired returns somebody whose time is over, with the reason set, or nil. needs
+// expired returns a waiter whose time is over, with the reason set, or nil. needs
 // is the time that work of each class must have left.
 func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *Waiter {
 	for i := range l.classes {
@@ -198,7 +221,7 @@ func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *
 	return nil
 }
 
-// nextExpiry returns the earliest instant at which expired finds somebody.
+// nextExpiry returns the earliest instant at which expired finds one.
 func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
 	at := nextLeave(&l.leaves)
 	for i := range l.classes {
@@ -209,18 +232,60 @@ func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
 	return at
 }
 
-func (l *line) newCaller(name string) *caller {
+// newCaller makes a caller of w's name known to c.
+func (l *line) newCaller(c *class, w *Waiter) *caller {
 	t := l.idle
 	if t == nil {
 		t = new(caller)
 	} else {
 		l.idle = t.next
 	}
-	*t = caller{name: name}
+	*t = caller{class: c, name: w.Caller, weight: w.weight()}
+	t.per = 1 / float64(t.weight)
+	c.callers[t.name] = t
 	return t
 }
 
+// rest lets go of t if nothing of it waits or runs, and of what all owe once nothing
+// of the class does: fairness is among those that contend.
+func (l *line) rest(c *class, t *caller) {
+	if t.n == 0 && t.running == 0 {
+		if t.settled > c.present {
+			c.owing.push(t)
+		} else {
+			l.drop(t)
+		}
+	}
+	if c.n == 0 && c.charged == 0 {
+		for c.owing.first != nil {
+			t := c.owing.first
+			c.owing.remove(t)
+			l.drop(t)
+		}
+		c.present = 0
+	}
+}
+
+const (
+	owingChecks = 2    // callers that owe, looked at for each new caller
+	mostOwing   = 4096 // above that the oldest is forgiven
+)
+
+// forget drops callers that owe nothing more, of the next few.
+func (l *line) forget(c *class, few int) {
+	for ; few > 0 && c.owing.first != nil; few-- {
+		t := c.owing.first
+		c.owing.remove(t)
+		if t.settled <= c.present || c.owing.n >= mostOwing {
+			l.drop(t)
+		} else {
+			c.owing.push(t)
+		}
+	}
+}
+
 func (l *line) drop(t *caller) {
+	delete(t.class.callers, t.name)
 	*t = caller{next: l.idle}
 	l.idle = t
 }

@@ -10,6 +10,7 @@ import (
 
 // decide is the door in plain words.
 func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Duration) (shed.Verdict, shed.Reason, []*Waiter) {
+	m.core.line.measure(w)
 	left, need := shed.Forever, time.Duration(0)
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(m.now)
@@ -39,8 +40,7 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 			if above = demand.Above(m.now, w.Level); above > 0 {
 				wait = modelWait(m.ahead(w), rate-above-rate/20)
 				if m.count(0, w.Level.Index()-1) == 0 {
-					peers := m.ahead(w) - m.count(w.Level.Index()+1, priority.Count)
-					wait = min(modelWait(m.ahead(w), rate-above), modelWait(peers, rate/20))
+					wait = min(modelWait(m.ahead(w), rate-above), modelWait(pieces(m.peers(w)), rate/20))
 				}
 			}
 		}
@@ -73,16 +73,6 @@ func (m *model) slotFor(l priority.Level, others bool, limit int) bool {
 	return len(m.grants) < limit && (len(m.waiting) == 0 || !others && m.count(3, 3) == 0)
 }
 
-// ahead is the promise's formula, term by term.
-func (m *model) ahead(w *Waiter) int {
-	n := m.count(w.Level.Index()+1, priority.Count)
-	own := len(m.caller(w.Level.Index(), w.Caller))
-	for _, name := range m.rings[w.Level.Index()] {
-		n += min(len(m.caller(w.Level.Index(), name)), own+1)
-	}
-	return n
-}
-
 func (m *model) caller(class int, name string) (line []*Waiter) {
 	for _, w := range m.waiting {
 		if w.Level.Index() == class && w.Caller == name {
@@ -101,7 +91,7 @@ func (m *model) place(w *Waiter) (shed.Verdict, shed.Reason, []*Waiter) {
 	}
 	var gone []*Waiter
 	if full {
-		v := m.lastServed(i, w.Caller)
+		v := m.lastServed(w)
 		if v == nil {
 			return shed.Out, shed.QueueFull, nil
 		}
@@ -120,28 +110,6 @@ func first(w []*Waiter) *Waiter {
 	return w[0]
 }
 
-// lastServed plays the order to its end and returns who yields to a newcomer.
-func (m *model) lastServed(class int, caller string) *Waiter {
-	lo := slices.IndexFunc(m.rings[:], func(r []string) bool { return len(r) > 0 })
-	if lo > class {
-		return nil
-	}
-	most, longest := "", 0
-	for _, name := range m.rings[lo] { // of equals, the one whose turn is last
-		if n := len(m.caller(lo, name)); n >= longest {
-			most, longest = name, n
-		}
-	}
-	own := m.caller(lo, caller)
-	switch {
-	case lo < class, most != caller && longest >= len(own)+2:
-		return m.tail(m.caller(lo, most))
-	case len(own) > 0 && m.newestFirst(own):
-		return own[0]
-	}
-	return nil
-}
-
 func (m *model) newestFirst(line []*Waiter) bool {
 	w := line[0]
 	return m.now.Sub(m.joined[w]) >= w.half-w.joined
@@ -154,49 +122,10 @@ func (m *model) tail(line []*Waiter) *Waiter {
 	return line[len(line)-1]
 }
 
-// next is who goes now, taken out of the model.
-func (m *model) next() *Waiter {
-	limit := m.core.limit
-	if len(m.waiting) == 0 || len(m.grants) >= limit {
-		return nil
-	}
-	others := len(m.grants)-m.critical < max(limit-modelReserve, 1)
-	lo, hi := priority.Count, -1
-	for i, r := range m.rings {
-		if len(r) > 0 {
-			lo, hi = min(lo, i), i
-		}
-	}
-	if hi >= 0 && len(m.grants)+m.core.hold.Kept(m.now, priority.FromIndex(hi)) >= limit {
-		return nil
-	}
-	class := hi
-	if !others && hi < priority.Count-1 {
-		return nil
-	}
-	m.since++
-	if m.since >= 20 && (others || lo == hi) {
-		class, m.since = lo, 0
-	}
-	name := m.rings[class][0]
-	line := m.caller(class, name)
-	w := line[0]
-	if m.newestFirst(line) {
-		w = line[len(line)-1]
-	}
-	m.leave(w)
-	if len(line) > 1 {
-		m.rings[class] = append(m.rings[class][1:], name)
-	}
-	return w
-}
-
 // leave takes w out of the model.
 func (m *model) leave(w *Waiter) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(x *Waiter) bool { return x == w })
-	if i := w.Level.Index(); len(m.caller(i, w.Caller)) == 0 {
-		m.rings[i] = slices.DeleteFunc(m.rings[i], func(n string) bool { return n == w.Caller })
-	}
+	m.quiet(w.Level.Index())
 }
 
 // sweep makes everybody leave whose time is over.

@@ -21,8 +21,7 @@ type model struct {
 	script   []byte
 	waiting  []*Waiter // by arrival
 	leaving  map[*Waiter]shed.Reason
-	rings    [priority.Count][]string
-	since    int // dispatches since the lowest class had its turn
+	fair     modelFair
 	grants   []modelGrant
 	critical int
 	joined   map[*Waiter]time.Time
@@ -31,6 +30,7 @@ type model struct {
 type modelGrant struct {
 	Grant
 	level priority.Level
+	run   *modelRun // nil: it did not wait
 }
 
 // scripted is a law whose limit the test sets.
@@ -62,7 +62,7 @@ func newModel(t *testing.T, script []byte, bytes int64) *model {
 	}
 	return &model{
 		t: t, core: core, law: law, now: time.Unix(1e9, 0), script: script,
-		leaving: map[*Waiter]shed.Reason{}, joined: map[*Waiter]time.Time{},
+		leaving: map[*Waiter]shed.Reason{}, joined: map[*Waiter]time.Time{}, fair: newModelFair(),
 	}
 }
 
@@ -114,7 +114,7 @@ func (m *model) drain() {
 		if m.core.flight.n < m.core.limit { // with each slot taken the crowd has grown
 			m.sweep()
 		}
-		want := m.next()
+		want, run := m.next()
 		got := m.core.Next(m.now)
 		if got != want {
 			m.t.Fatalf("next is %+v, the model says %+v", got, want)
@@ -122,12 +122,12 @@ func (m *model) drain() {
 		if got == nil {
 			return
 		}
-		m.admitted(got)
+		m.admitted(got, run)
 	}
 }
 
-func (m *model) admitted(w *Waiter) {
-	m.grants = append(m.grants, modelGrant{w.Grant, w.Level})
+func (m *model) admitted(w *Waiter, run *modelRun) {
+	m.grants = append(m.grants, modelGrant{w.Grant, w.Level, run})
 	if w.Level == priority.Critical {
 		m.critical++
 	}
@@ -174,7 +174,7 @@ func (m *model) count(from, to int) (n int) {
 }
 
 func (m *model) offer() {
-	w := &Waiter{Ticket: Ticket{Level: priority.FromIndex(m.byte() % priority.Count), Caller: string(rune('a' + m.byte()%4))}}
+	w := &Waiter{Ticket: Ticket{Level: priority.FromIndex(m.byte() % priority.Count), Caller: string(rune('a' + m.byte()%4)), Weight: 1 << (m.byte() % 3)}}
 	if b := m.byte(); b%2 == 0 {
 		w.Deadline = m.now.Add(time.Duration(b) * time.Millisecond)
 	}
@@ -206,13 +206,11 @@ func (m *model) offer() {
 	m.evictedForBytes()
 	switch v {
 	case shed.In:
-		m.admitted(w)
+		m.admitted(w, nil)
 	case shed.Waits:
 		m.joined[w] = m.now
+		m.enter(w)
 		m.waiting = append(m.waiting, w)
-		if i := w.Level.Index(); !slices.Contains(m.rings[i], w.Caller) {
-			m.rings[i] = append(m.rings[i], w.Caller)
-		}
 	}
 }
 
@@ -241,6 +239,7 @@ func (m *model) release() {
 	m.drainExpired()
 	o := shed.Outcome(m.byte() % 4)
 	m.core.Release(m.now, g.Grant, o)
+	m.settle(g.run)
 	before := m.core.Stats(m.now)
 	m.core.Release(m.now, g.Grant, o)
 	if after := m.core.Stats(m.now); after != before {

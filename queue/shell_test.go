@@ -127,6 +127,7 @@ func playCore(t *testing.T, config queue.Config, jobs []job) []end {
 			started(w, at)
 		}
 	}
+	last := time.Duration(0)
 	for next := 0; next < len(jobs) || len(finish) > 0; {
 		at, done := time.Duration(1<<62), -1
 		for i, f := range finish {
@@ -138,9 +139,11 @@ func playCore(t *testing.T, config queue.Config, jobs []job) []end {
 			at, done = jobs[next].at, -1
 		}
 		if leave, ok := core.NextExpiry(); ok && leave.Sub(epoch) < at {
-			drain(leave.Sub(epoch))
+			last = max(last, leave.Sub(epoch)) // what has to leave already leaves now
+			drain(last)
 			continue
 		}
+		last = at
 		now := epoch.Add(at)
 		if done >= 0 {
 			delete(finish, done)

@@ -101,7 +101,7 @@ func TestTheLowestLevelIsServedUnderAFloodOfHigherWork(t *testing.T) {
 			time.Sleep(2 * time.Second) // the queue is full of urgent work by now
 			start := time.Now()
 			if err := work(queue.Ticket{Level: priority.Batch}); err != nil {
-				t.Errorf("the low request got %v after %v; every twentieth turn is the lowest class's", err, time.Since(start))
+				t.Errorf("the low request got %v after %v; a twentieth of the time is the lowest class's", err, time.Since(start))
 			}
 			if after := time.Since(start); after > 300*time.Millisecond {
 				t.Errorf("the low request ran after %v, twenty turns are 200 ms", after)

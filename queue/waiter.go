@@ -17,8 +17,10 @@ type Waiter struct {
 	Reason shed.Reason // why it has none, once it was refused or had to leave
 
 	state state
-	probe bool  // tries out whether the observed service time is right
-	size  int64 // bytes it counts for
+	probe bool          // tries out whether the observed service time is right
+	size  int64         // bytes it counts for
+	est   time.Duration // of the time that its work will hold each slot
+	parts int64         // its slot time in parts of a mean piece
 
 	joined time.Duration // since the core's epoch, as all instants below
 	half   time.Duration // when half of its longest stay is over
@@ -33,6 +35,17 @@ type Waiter struct {
 
 	wake chan struct{} // how Slots tells it
 }
+
+// weight returns the weight of w's caller.
+func (w *Waiter) weight() int { return min(max(w.Weight, 1), mostWeight) }
+
+// slots returns how many slots w takes.
+func (w *Waiter) slots() int32 { return 1 }
+
+// work returns the slot time that w will take.
+func (w *Waiter) work() time.Duration { return time.Duration(w.slots()) * w.est }
+
+const mostWeight = 1000
 
 type state uint8
 
@@ -52,6 +65,8 @@ type Ticket struct {
 	Deadline time.Time     // when its answer becomes worthless; zero: never
 	MaxWait  time.Duration // longest stay in the queue; zero: the queue's own; NoWait: none; never longer than the queue's own
 	Bytes    int64         // announced size of its body, counted only when the queue has a bound in bytes
+	Weight   int           // its caller's part of the slots, beside other callers of the level; zero: 1; at most 1000
+	Route    int           // what kind of work it is, an index of the program's own from 1 to 1024, for estimates of its time; zero: its level's
 }
 
 // Grant is a slot that was taken: a small value, valid until it is released. The

@@ -12,7 +12,7 @@ import (
 
 // Queue is a bounded queue of work between the code that accepts it and the code
 // that does it: an HTTP handler and its writer, say. It serves in the order of [Slots]
-// (classes, equal turns of callers, newest first once the head has waited half its
+// (classes, callers in turns, newest first once the head has waited half its
 // stay), has an explicit policy for when it is full, and never delivers work whose
 // deadline or stay is over. All methods are safe for concurrent use by any number
 // of pushers and poppers. It starts no goroutine.
@@ -58,10 +58,10 @@ func (q *Queue[T]) Push(now time.Time, v T, t Ticket) error {
 	drops, err := q.admit(at, t, drops)
 	if err == nil {
 		w := q.waiter()
-		w.Ticket, w.joined = t, at
+		w.Ticket, w.joined, w.est = t, at, unitTime
 		q.setStay(w, now)
 		q.values[w.slot] = v
-		q.line.add(w)
+		q.line.add(w, at)
 	}
 	q.mu.Unlock()
 	q.report(drops)
@@ -100,9 +100,10 @@ func (q *Queue[T]) TryPop(now time.Time) (v T, t Ticket, err error) {
 	q.mu.Lock()
 	at := q.at(now)
 	drops := q.expire(at)
-	w := q.line.pop(at, false)
+	w, p := q.line.pop(at, false)
 	switch {
 	case w != nil:
+		q.line.end(&p, at+p.est) // how long it takes is not known: equal turns
 		v, t = q.values[w.slot], w.Ticket
 		q.keep(w)
 	case q.over:
@@ -194,7 +195,7 @@ func (q *Queue[T]) yields(at time.Duration, t Ticket) *Waiter {
 	case DropOldest:
 		return q.line.all.oldest
 	case DropLeastImportant:
-		return q.line.last(at, t.Level.Index(), t.Caller)
+		return q.line.last(at, &Waiter{Ticket: t, est: unitTime})
 	default:
 		return nil
 	}
