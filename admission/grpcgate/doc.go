@@ -15,4 +15,14 @@
 // in headers, whatever Options.HTTP of the gate says.
 //
 // A call whose handler panics gives its slot back; the panic goes up.
+//
+// On the other side, [Client] paces the calls that a client makes, by the same law as
+// package outbound does for HTTP:
+//
+//	p, err := pacer.New(pacer.Options{Rate: ratelimit.PerKey(100, 10)})
+//	client, err := grpcgate.NewClient(grpcgate.ClientOptions{Pacer: p, Attempts: 3})
+//	conn, err := grpc.NewClient(target, append(client.DialOptions(), creds)...)
+//
+// connect-go serves net/http handlers: there the gate itself is the middleware, and
+// outbound.Transport the client's.
 package grpcgate

@@ -56,7 +56,7 @@ const (
 )
 
 // dial serves s behind gate and returns a connection to it.
-func dial(t testing.TB, gate *admission.Gate, s *service, o grpcgate.Options) *grpc.ClientConn {
+func dial(t testing.TB, gate *admission.Gate, s *service, o grpcgate.Options, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	g := grpcgate.New(gate, o)
 	server := grpc.NewServer(
@@ -67,9 +67,9 @@ func dial(t testing.TB, gate *admission.Gate, s *service, o grpcgate.Options) *g
 	healthpb.RegisterHealthServer(server, health.NewServer())
 	l := bufconn.Listen(1 << 20)
 	go func() { _ = server.Serve(l) }()
-	conn, err := grpc.NewClient("passthrough:///shop",
+	conn, err := grpc.NewClient("passthrough:///shop", append(opts,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
