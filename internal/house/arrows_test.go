@@ -35,6 +35,7 @@ var rooms = map[string][]string{
 	"outbound/pacer":           {"outbound/verdict", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
 	"outbound/verdict":         {"shed", "priority"},
 	"outbound/internal/oracle": {"golang.org/x/time/rate"},
+	"outbound/internal/awsgen": {},
 }
 
 // without lists what a package must not link, whatever it imports.

@@ -184,14 +184,18 @@ func awsErrorType(h map[string][]string) string {
 
 func afterHash(s string) string { return s[strings.LastIndexByte(s, '#')+1:] }
 
-// ofCode judges an error code of the AWS family, whatever status it came with.
+//go:generate go run ../internal/awsgen
+
+// ofCode judges an error code of the AWS family, whatever status it came with. The
+// table from the service models has no codes that all services share, nor those of
+// services without a model of their errors (EC2, S3).
 func ofCode(code string) (Verdict, bool) {
+	if awsThrottle(code) {
+		return Verdict{Kind: Throttled}, true
+	}
 	switch code {
-	case "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
-		"RequestThrottledException", "TooManyRequestsException",
-		"ProvisionedThroughputExceededException", "RequestLimitExceeded",
-		"BandwidthLimitExceeded", "SlowDown", "EC2ThrottledException",
-		"PriorRequestNotComplete", "TransactionInProgressException":
+	case "Throttling", "BandwidthLimitExceeded", "SlowDown", "PriorRequestNotComplete",
+		"TransactionInProgressException":
 		return Verdict{Kind: Throttled}, true
 	case "LimitExceededException": // as often a resource quota that no rate helps with
 		return Verdict{Kind: QuotaExhausted}, true

@@ -54,9 +54,9 @@ func OfBody(now time.Time, status int, h map[string][]string, body []byte) (Verd
 	if !decode(body, &b) {
 		return Verdict{}, false
 	}
-	for _, code := range [...]any{afterHash(b.Type), b.Code, b.Error.Code, b.Error.Type} {
+	for _, code := range [...]any{b.Type, b.Code, b.Error.Code, b.Error.Type} {
 		if s, ok := code.(string); ok {
-			if v, ok := ofBodyCode(s); ok {
+			if v, ok := ofBodyCode(afterHash(s)); ok {
 				return v, true
 			}
 		}
