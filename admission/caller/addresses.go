@@ -43,6 +43,16 @@ func (a *Addresses) Key(r *http.Request) string {
 	return string(p.AppendTo(stack[:0]))
 }
 
+// TrustsPeer reports whether the connection comes from a trusted proxy, so that the
+// header fields that only proxies set are its words and no client's.
+func (a *Addresses) TrustsPeer(r *http.Request) bool {
+	if a.direct {
+		return false
+	}
+	peer, _ := parseHost(r.RemoteAddr)
+	return a.trustsPeer(peer.addr, r)
+}
+
 // Identify names callers by their address. An address is observed and not
 // confirmed, so the caller is not Verified: Options.Anonymous limits it.
 func (a *Addresses) Identify(r *http.Request) (Caller, error) {

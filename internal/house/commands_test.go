@@ -126,6 +126,9 @@ var docName = regexp.MustCompile(`^(\./[a-z/]+)\..*$`)
 
 var flagName = regexp.MustCompile(`^--?([a-z][a-z0-9-]*)`)
 
+// commandImport is a package of the command, whose flags a thin program has.
+var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/cmd/headgate/([a-z]+)"`)
+
 // wrongFlags looks for the flags of a program among its string literals.
 func wrongFlags(t *testing.T, dir string, args []string) string {
 	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -142,6 +145,19 @@ func wrongFlags(t *testing.T, dir string, args []string) string {
 	}
 	if !strings.Contains(code.String(), "package main\n") {
 		return "no program in " + dir
+	}
+	for _, m := range commandImport.FindAllStringSubmatch(code.String(), -1) {
+		inner, err := filepath.Glob(filepath.Join("../../cmd/headgate", m[1], "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range inner {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code.Write(content)
+		}
 	}
 	for _, arg := range args {
 		if m := flagName.FindStringSubmatch(arg); m != nil && !strings.Contains(code.String(), `"`+m[1]+`"`) {

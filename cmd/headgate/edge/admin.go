@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"fmt"
@@ -15,24 +15,24 @@ func (e *edge) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{}))
 	mux.Handle("/headgate/", dashboard.Handler(
-		dashboard.Title("edge to "+e.settings.Load().Upstream.parsed.Redacted()),
+		dashboard.Title("edge to "+e.settings.Upstream.parsed.Redacted()),
 		dashboard.Gate(e.gate), dashboard.Outbound("upstream", e.outbound)))
 	mux.Handle("GET /{$}", http.RedirectHandler("/headgate/", http.StatusSeeOther))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", e.ready)
-	return mux
+	return knownHosts(mux, append([]string{e.settings.Admin}, e.settings.Hosts...))
 }
 
 // ready says whether clients should be sent here. An upstream or a store that is
 // away is no reason to say no: every other edge would say the same, and there
-// would be nobody left to tell clients when to come back.
+// would be no edge left to tell clients when to come back.
 func (e *edge) ready(w http.ResponseWriter, _ *http.Request) {
 	if e.leaving.Load() {
 		http.Error(w, "leaving", http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")
-	for _, warning := range e.store.warnings() {
+	for _, warning := range e.store.Warnings() {
 		fmt.Fprintln(w, "warning:", warning)
 	}
 }

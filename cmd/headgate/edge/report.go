@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"cmp"
@@ -12,20 +12,21 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/store"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 )
 
 // report prints the numbers in force.
 func (e *edge) report(out io.Writer) error {
-	c, stats := e.settings.Load(), e.gate.Stats()
+	c, stats := e.inForce.Load(), e.gate.Stats()
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("listen", "%s, admin %s", c.Listen, or(c.Admin, "none"))
 	line("upstream", "%s", c.Upstream.parsed.Redacted())
-	line("redis", "%s", or(c.Redis, "none: limits are this process' own"))
+	line("redis", "%s", or(store.Redacted(c.Redis), "none: limits are this process' own"))
 	if len(stats.Limits) == 0 {
 		line("limits", "none")
 	}

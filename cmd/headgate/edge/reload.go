@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/policy"
 )
 
@@ -15,7 +16,7 @@ import (
 // ctx ends.
 func (e *edge) follow(ctx context.Context, hup <-chan os.Signal) {
 	changed := make(chan struct{})
-	if every := e.settings.Load().Watch; e.source.path != "" && every > 0 {
+	if every := e.settings.Watch; e.source.path != "" && every > 0 {
 		go policy.Watch(ctx, e.source.path, time.Duration(every), func() {
 			select {
 			case changed <- struct{}{}:
@@ -48,32 +49,61 @@ func (e *edge) reload(why string) {
 }
 
 func (e *edge) adopt() error {
-	c, err := e.source.load()
+	c, err := e.source.load(nil)
 	if err != nil {
 		return err
 	}
 	if c.doc.Empty() && e.source.path != "" {
 		return fmt.Errorf("%s is empty: half written?", e.source.path)
 	}
-	resources := e.resources()
-	opts, err := c.GateOptions(resources)
+	e.adopting.Lock()
+	defer e.adopting.Unlock()
+	return e.enforce(c)
+}
+
+// enforce puts c in force whole, certificate included, or not at all. It is called with
+// adopting held.
+func (e *edge) enforce(c *settings) error {
+	e.store.Begin()
+	if err := e.update(c); err != nil {
+		e.store.Refuse()
+		return err
+	}
+	e.store.Adopt()
+	e.inForce.Store(c)
+	for _, field := range differences(e.settings.Config, c.Config) {
+		e.log.Warn("takes effect at the next start", "field", field)
+	}
+	return nil
+}
+
+// update changes the gate last: what comes before it changes nothing, and what comes
+// after it cannot fail.
+func (e *edge) update(c *settings) error {
+	opts, err := e.options(c)
 	if err != nil {
-		return c.doc.At(err)
+		return err
 	}
-	if _, err := c.OutboundOptions(resources); err != nil {
-		return c.doc.At(err)
-	}
-	if err := e.loadCert(c.TLS); err != nil {
+	cert, err := c.TLS.load()
+	if err != nil {
 		return err
 	}
 	if err := e.gate.Update(opts); err != nil {
 		return err
 	}
-	e.store.settle()
-	for _, field := range differences(e.settings.Load().Config, c.Config) {
-		e.log.Warn("takes effect at the next start", "field", field)
-	}
+	e.cert.Store(cert)
 	return nil
+}
+
+// options are those of the gate, of a configuration that is right as a whole.
+func (e *edge) options(c *settings) (admission.Options, error) {
+	resources := e.resources()
+	opts, err := c.GateOptions(resources)
+	if err != nil {
+		return opts, c.doc.At(err)
+	}
+	_, err = c.OutboundOptions(resources)
+	return opts, c.doc.At(err)
 }
 
 // differences are the fields that a reload does not touch and that have changed
@@ -85,6 +115,7 @@ func differences(old, now Config) (fields []string) {
 	}{
 		{"listen", old.Listen != now.Listen},
 		{"admin", old.Admin != now.Admin},
+		{"admin_hosts", !slices.Equal(old.Hosts, now.Hosts)},
 		{"upstream", !sameUpstream(old.Upstream, now.Upstream)},
 		{"http2", old.HTTP2 != now.HTTP2},
 		{"header_timeout", old.Header != now.Header},

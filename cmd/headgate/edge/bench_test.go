@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"context"
@@ -21,9 +21,9 @@ func BenchmarkProxies(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer e.close()
-	c := e.settings.Load()
+	c := e.settings
 	plain := &httputil.ReverseProxy{
-		Transport: base(c.Upstream), BufferPool: &buffers{},
+		Transport: c.Upstream.connections().Transport(),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(c.Upstream.parsed)
 			r.Out.Host = r.In.Host

@@ -1,13 +1,9 @@
-package main
+package proxy
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +12,7 @@ import (
 
 // guard bounds how long a client may take over the next piece of its request's
 // body, or of its answer. A whole upload may last for hours and a stream for days;
-// what may not last is a slot held by somebody who does neither send nor read. It
+// what may not last is a slot held by a client that neither sends nor reads. It
 // stands inside the gate, so that only admitted requests pay for it.
 //
 // It also holds an answer's head back until there is something behind it, so that
@@ -37,9 +33,12 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.disarm()
 	if r.Body != nil && r.Body != http.NoBody {
-		b := &body{ReadCloser: r.Body, patience: p}
-		r.Body = b
-		defer b.abandon()
+		p.body = &body{ReadCloser: r.Body, patience: p}
+		r.Body = p.body
+		if p.stream {
+			r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, p.body))
+		}
+		defer p.body.abandon()
 	}
 	defer p.brokenOff(r)
 	g.next.ServeHTTP(p, r)
@@ -60,6 +59,7 @@ type patience struct {
 	deadline time.Time
 	bounded  bool      // deadline counts
 	armed    time.Time // when the write deadline was last set; zero: there is none
+	body     *body     // nil: none
 
 	// stalled is set when the client did not send in time. The error is of no use to
 	// tell: net/http takes a failed read for a client that left, and cancels.
@@ -83,6 +83,9 @@ func (p *patience) commit() {
 	if p.status != 0 {
 		p.ResponseWriter.WriteHeader(p.status)
 		p.status = 0
+		if p.stream && p.body != nil {
+			p.body.lift()
+		}
 	}
 }
 
@@ -136,66 +139,5 @@ func (p *patience) disarm() {
 	if p.stream {
 		p.armed = time.Time{}
 		_ = p.control.SetWriteDeadline(p.armed)
-	}
-}
-
-// body is the request's body: each read has the time of one stall, and none
-// outlives the request's deadline, or its handler. The transport reads on a
-// goroutine of its own, which may still do so when the upstream has long answered,
-// and net/http sends nothing while somebody reads: without an end to the read, an
-// early answer would wait for the client's next byte.
-type body struct {
-	io.ReadCloser
-	*patience
-
-	mu      sync.Mutex // so that no deadline is set once the connection is somebody else's
-	reading bool
-	over    bool // the handler has returned
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if !b.begin() {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.end(err)
-	return n, err
-}
-
-// begin sets the end of a read, and says whether there may be one.
-func (b *body) begin() bool {
-	until := time.Now().Add(b.stall)
-	if b.bounded && b.deadline.Before(until) {
-		until = b.deadline
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.over {
-		b.reading = true
-		_ = b.control.SetReadDeadline(until)
-	}
-	return !b.over
-}
-
-func (b *body) end(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reading = false
-	switch {
-	case b.over:
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.stalled.Store(true)
-	default:
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-}
-
-// abandon ends a read that is under way. There will be no other.
-func (b *body) abandon() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
-	if b.reading {
-		_ = b.control.SetReadDeadline(time.Unix(1, 0))
 	}
 }

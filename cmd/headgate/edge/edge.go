@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/logs"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/proxy"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/store"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 	"github.com/headgate-go/headgate/metrics"
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/policy"
@@ -22,27 +28,45 @@ import (
 type edge struct {
 	source   source
 	log      *slog.Logger
+	often    *logs.Often // what a stranger can cause to be logged
 	gate     *admission.Gate
 	outbound *outbound.Transport
-	store    *store // the shared limits, if any
+	store    *store.Store // the shared limits, if any
 	registry *prometheus.Registry
 	metrics  *metrics.Metrics
 	reloads  *prometheus.CounterVec
 	received prometheus.Counter
 	handler  http.Handler // what clients meet
 
-	settings atomic.Pointer[settings]        // in force
-	cert     atomic.Pointer[tls.Certificate] // nil: no TLS
-	leaving  atomic.Bool                     // told to stop: not ready
+	adopting sync.Mutex               // one configuration at a time
+	settings *settings                // at the start: what a reload does not touch
+	inForce  atomic.Pointer[settings] // after the last reload
+	cert     atomic.Pointer[tls.Certificate]
+	leaving  atomic.Bool // told to stop: not ready
 }
 
 // newEdge builds everything that does not listen yet.
 func newEdge(from source, log *slog.Logger) (*edge, error) {
-	c, err := from.load()
+	c, err := from.load(nil)
 	if err != nil {
 		return nil, err
 	}
-	e := &edge{source: from, log: log, store: newStore(log), registry: prometheus.NewRegistry()}
+	e := &edge{
+		source: from, log: log, often: logs.NewOften(log, time.Second),
+		store: store.New(log), registry: prometheus.NewRegistry(), settings: c,
+	}
+	e.count()
+	if err := e.build(c); err != nil {
+		e.close()
+		return nil, err
+	}
+	e.store.Adopt()
+	e.inForce.Store(c)
+	return e, nil
+}
+
+// count makes the metrics.
+func (e *edge) count() {
 	e.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	e.metrics = metrics.New(e.registry)
 	e.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -52,18 +76,14 @@ func newEdge(from source, log *slog.Logger) (*edge, error) {
 		Name: "headgate_edge_received_total", Help: "Requests received; headgate_requests_total, once they have ended, adds up to it.",
 	})
 	e.registry.MustRegister(e.reloads, e.received)
-	if err := e.build(c); err != nil {
-		e.close()
-		return nil, err
-	}
-	e.settings.Store(c)
-	return e, nil
 }
 
 func (e *edge) build(c *settings) error {
-	if err := e.loadCert(c.TLS); err != nil {
+	cert, err := c.TLS.load()
+	if err != nil {
 		return err
 	}
+	e.cert.Store(cert)
 	resources := e.resources()
 	opts, err := c.GateOptions(resources)
 	if err != nil {
@@ -72,43 +92,51 @@ func (e *edge) build(c *settings) error {
 	if e.gate, err = admission.New(opts); err != nil {
 		return err
 	}
-	if e.outbound, err = e.upstream(c, resources); err != nil {
+	if e.outbound, err = e.transport(c, resources); err != nil {
 		return err
 	}
 	e.handler, err = e.chain(c)
 	return err
 }
 
-// upstream is the transport to it: the file's section outbound, and what the edge
+// transport is the way to the upstream: the file's section outbound, and what the edge
 // makes of answers.
-func (e *edge) upstream(c *settings, resources policy.Resources) (*outbound.Transport, error) {
+func (e *edge) transport(c *settings, resources policy.Resources) (*outbound.Transport, error) {
 	out, err := c.OutboundOptions(resources)
 	if err != nil {
 		return nil, c.doc.At(err)
 	}
-	out.Base = base(c.Upstream)
-	out.Key, _ = counted(c.Config)
-	out.Classify = []outbound.Classifier{newSignals(c.Upstream).judge}
+	signals := &upstream.Signals{
+		Overload: c.Upstream.Signals.Overload, Throttle: c.Upstream.Signals.Throttle, Retry: c.Upstream.Retry,
+	}
+	out.Base = c.Upstream.connections().Transport()
+	out.Key = upstream.Key(c.Upstream.Signals.Throttle)
+	out.Classify = []outbound.Classifier{signals.Judge}
 	out.Retry.MaxElapsed = cmp.Or(out.Retry.MaxElapsed, time.Duration(c.Outbound.MaxWait))
 	return outbound.New(out)
 }
 
-// chain is the way of a request: gate, then the guard against stalls, then the list of
-// protocols, then the proxy.
+// chain is the way of a request: answers in gRPC for those who speak it, the count of
+// requests, the gate, and what package proxy does inside of it.
 func (e *edge) chain(c *settings) (http.Handler, error) {
-	proxy, err := newProxy(c.Config, e.outbound, e.log)
+	addresses, err := caller.NewAddresses(c.clientIP())
 	if err != nil {
 		return nil, err
 	}
-	inner := newProtocols(c.Config).limit(proxy)
-	if _, note := counted(c.Config); note != nil {
-		inner = note(inner)
+	inner := proxy.New(proxy.Options{
+		Upstream: c.Upstream.parsed, PreserveHost: c.Upstream.PreserveHost, Transport: e.outbound,
+		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody),
+		Addresses: addresses, AddressIn: c.Gate.ClientIP.Header,
+		Retried: c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
+	})
+	if c.Upstream.Signals.Throttle == upstream.ThrottleRoute {
+		inner = upstream.Routes(c.Gate.Routes, inner)
 	}
-	return e.goodbye(e.gate.Handler(guard{inner, c.stall(), int64(c.MaxBody)})), nil
+	return proxy.GRPC(e.goodbye(e.gate.Handler(inner))), nil
 }
 
 func (e *edge) resources() policy.Resources {
-	return policy.Resources{Shared: e.store.limit, Observer: e.metrics, OutboundObserver: e.metrics.Outbound()}
+	return policy.Resources{Shared: e.store.Limit, Observer: e.metrics, OutboundObserver: e.metrics.Outbound()}
 }
 
 // goodbye counts requests and, once the edge is leaving, asks clients to
@@ -123,23 +151,22 @@ func (e *edge) goodbye(next http.Handler) http.Handler {
 	})
 }
 
-// loadCert reads the certificate; handshakes from now on use it.
-func (e *edge) loadCert(files TLS) error {
+// load reads the certificate; nil without one.
+func (files TLS) load() (*tls.Certificate, error) {
 	if files.Cert == "" {
-		return nil
+		return nil, nil
 	}
 	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
-		return fmt.Errorf("tls: %w", err)
+		return nil, fmt.Errorf("tls: %w", err)
 	}
-	e.cert.Store(&cert)
-	return nil
+	return &cert, nil
 }
 
 // close gives back what is not the servers'.
 func (e *edge) close() {
 	e.gate.Close()
-	e.store.close()
+	e.store.Close()
 	if e.outbound != nil {
 		e.outbound.CloseIdleConnections()
 	}

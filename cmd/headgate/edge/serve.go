@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"context"
@@ -13,11 +13,9 @@ import (
 	"github.com/headgate-go/headgate/admission"
 )
 
-func (s *settings) stall() time.Duration { return time.Duration(s.Stall) }
-
 // serve listens, follows the configuration, and drains when ctx has ended.
 func (e *edge) serve(ctx context.Context, hup <-chan os.Signal) error {
-	c := e.settings.Load()
+	c := e.settings
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // of every request
 	defer end()
 	servers, failures, err := e.listen(life, c)
@@ -53,7 +51,10 @@ func (e *edge) listen(life context.Context, c *settings) ([]*http.Server, <-chan
 			clients.Close()
 			return nil, nil, err
 		}
-		admin := &http.Server{Handler: e.admin(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+		admin := &http.Server{
+			Handler: e.admin(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+			ErrorLog: slog.NewLogLogger(e.often.Handler("admin"), slog.LevelWarn),
+		}
 		servers = append(servers, admin)
 		go func() { failures <- admin.Serve(pages) }()
 		e.log.Info("admin", "listen", "http://"+pages.Addr().String())
@@ -83,7 +84,7 @@ func (e *edge) server(life context.Context, c *settings) *http.Server {
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.cert.Load(), nil },
 		},
-		ErrorLog:    slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
+		ErrorLog:    slog.NewLogLogger(e.often.Handler("server"), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }
@@ -95,7 +96,7 @@ func (e *edge) serveOn(s *http.Server, l net.Listener) error {
 	return s.Serve(l)
 }
 
-// drain leaves without anybody noticing: not ready and still serving while load
+// drain leaves without a lost request: not ready and still serving while load
 // balancers look elsewhere, then no newcomers, then the end of what runs. What is
 // left after that is said, and cut.
 func (e *edge) drain(c *settings, server *http.Server) {

@@ -1,9 +1,16 @@
-package main
+package edge
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +40,19 @@ func started(t *testing.T, h http.Handler, file string) (*edge, *bytes.Buffer, s
 // startedAt returns an edge before the server at url.
 func startedAt(t *testing.T, url, text string) *edge {
 	t.Helper()
-	e, err := newEdge(source{path: file(t, text), upstream: url}, slog.New(slog.DiscardHandler))
+	return before(t, source{path: file(t, text), upstream: url}, io.Discard)
+}
+
+// startedLogging is startedAt without a file, and the log.
+func startedLogging(t *testing.T, url string) (*edge, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer)
+	return before(t, source{upstream: url}, log), log
+}
+
+func before(t *testing.T, from source, log io.Writer) *edge {
+	t.Helper()
+	e, err := newEdge(from, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +115,64 @@ func TestAReloadKeepsBalancesAndABadFileKeepsThePolicy(t *testing.T) {
 	}
 }
 
+// Case ED-06: tried on the product
+func TestAReloadIsAllOrNothing(t *testing.T) {
+	e, _, path := started(t, says("hello"), "")
+	one, two := certificate(t), certificate(t)
+	with := func(c pair, rest string) string {
+		return fmt.Sprintf("tls: {cert: %q, key: %q}\n%s\n", c.cert, c.key, rest)
+	}
+	const small, large = "gate: {capacity: {limit: {fixed: 3}}}", "gate: {capacity: {limit: {fixed: 9}}}"
+	write(t, path, with(one, small))
+	e.reload("test")
+	first := e.cert.Load()
+	for name, refused := range map[string]string{
+		"a policy that is wrong":              with(two, "gate: {capacity: {limit: {fixed: 0}}}"),
+		"calls that are wrong":                with(two, large+"\noutbound: {retry: {attempts: -1}}"),
+		"a name that cannot change":           with(two, "gate: {name: other, capacity: {limit: {fixed: 9}}}"),
+		"a setting of the edge":               with(two, large+"\nstall_timeout: 0s"),
+		"a key that is not the certificate's": with(pair{two.cert, one.key}, large),
+		"a certificate that is not there":     with(pair{two.cert + "x", two.key}, large),
+		"a certificate without its key":       fmt.Sprintf("tls: {cert: %q}\n%s\n", two.cert, large),
+		"half a file":                         with(two, large)[:40],
+	} {
+		write(t, path, refused)
+		e.reload("test")
+		if e.cert.Load() != first || e.gate.Stats().Pools[0].Limit != 3 {
+			t.Errorf("%s: a part is in force: certificate %v, %d slots", name, e.cert.Load() != first, e.gate.Stats().Pools[0].Limit)
+		}
+	}
+	write(t, path, with(two, large))
+	e.reload("test")
+	if e.cert.Load() == first || e.gate.Stats().Pools[0].Limit != 9 {
+		t.Error("a good file is not in force")
+	}
+}
+
+type pair struct{ cert, key string }
+
+// certificate writes a new one and its key.
+func certificate(t *testing.T) pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pair{filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")}
+	write(t, p.cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	write(t, p.key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	return p
+}
+
 // A file is empty for a moment when it is written in place.
 func TestAnEmptyFileIsNoPolicyToReload(t *testing.T) {
 	e, log, path := started(t, says("hello"), "gate: {capacity: {limit: {fixed: 7}}}")
@@ -119,16 +196,16 @@ func TestWhatAReloadDoesNotTouchIsSaid(t *testing.T) {
 
 func TestThePrintedDefaultsAreTheDefaults(t *testing.T) {
 	var printed bytes.Buffer
-	if err := run(t.Context(), nil, []string{"-print-defaults"}, &printed, io.Discard); err != nil {
+	if err := Run(t.Context(), nil, []string{"-print-defaults"}, &printed, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "edge.yaml")
 	write(t, path, printed.String())
-	file, err := source{path: path, upstream: "http://127.0.0.1:1"}.load()
+	file, err := source{path: path, upstream: "http://127.0.0.1:1"}.load(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := source{upstream: "http://127.0.0.1:1"}.load()
+	none, err := source{upstream: "http://127.0.0.1:1"}.load(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +217,7 @@ func TestThePrintedDefaultsAreTheDefaults(t *testing.T) {
 		&with:    {"-check", "-upstream", "http://127.0.0.1:1", "-config", path},
 		&without: {"-check", "-upstream", "http://127.0.0.1:1"},
 	} {
-		if err := run(t.Context(), nil, args, out, io.Discard); err != nil {
+		if err := Run(t.Context(), nil, args, out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +240,7 @@ gate:
     "GET /healthz": {exempt: true}
 `)
 	var out bytes.Buffer
-	if err := run(t.Context(), nil, []string{"-check", "-config", path}, &out, io.Discard); err != nil {
+	if err := Run(t.Context(), nil, []string{"-check", "-config", path}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -181,7 +258,7 @@ gate:
 func TestCheckRefusesAPlanThatNoLimitKnows(t *testing.T) {
 	path := file(t, "upstream: {url: http://h}\ngate:\n  callers: [{api_key: {header: K, keys: [{key: a, plan: gold}]}}]\n")
 	for _, args := range [][]string{{"-check", "-config", path}, {"-config", path}} {
-		err := run(t.Context(), nil, args, io.Discard, io.Discard)
+		err := Run(t.Context(), nil, args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), path+":3:57: gate.callers.0.api_key.keys.0.plan: unknown \"gold\"") {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -201,7 +278,7 @@ func TestMistakesEndTheProgramAtItsStart(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "edge.yaml")
 		write(t, path, c.file)
-		err := run(t.Context(), nil, []string{"-config", path}, io.Discard, io.Discard)
+		err := Run(t.Context(), nil, []string{"-config", path}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), path) && !strings.HasPrefix(c.want, "tls") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %s", c.file, err, c.want)
 		}
@@ -210,7 +287,7 @@ func TestMistakesEndTheProgramAtItsStart(t *testing.T) {
 
 func TestAnUpstreamThatIsAwayIsABadGateway(t *testing.T) {
 	e, _, _ := started(t, says(""), "outbound: {retry: {attempts: 1}}")
-	e.settings.Load().Upstream.parsed.Host = "127.0.0.1:1" // nobody listens there
+	e.settings.Upstream.parsed.Host = "127.0.0.1:1" // nobody listens there
 	w := get(e, "/")
 	if w.Code != 502 || strings.TrimSpace(w.Body.String()) != "bad gateway" {
 		t.Errorf("%d %q: want 502, and nothing of the error", w.Code, w.Body)

@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"net/http"
@@ -196,7 +196,7 @@ func TestUnknownWordsOfTheUpstreamAreMistakes(t *testing.T) {
 		"upstream: {retry: always}":                  ":1:19: upstream.retry: unknown \"always\"; there are: none, unsent, safe",
 		"upstream: {signals: {throttle: everybody}}": ":1:32: upstream.signals.throttle: unknown",
 	} {
-		_, err := source{upstream: "http://h", path: file(t, text)}.load()
+		_, err := source{upstream: "http://h", path: file(t, text)}.load(nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"fmt"
@@ -12,13 +12,8 @@ import (
 // with h2c, one admitted request would open the way for any number of others.
 type protocols []string
 
-// newProtocols returns those that may be asked of the upstream: none when it is spoken to
-// in HTTP/2, which has no upgrades.
-func newProtocols(c Config) (all protocols) {
-	if c.Upstream.H2C {
-		return nil
-	}
-	for _, name := range c.Upgrades {
+func newProtocols(names []string) (all protocols) {
+	for _, name := range names {
 		all = append(all, strings.ToLower(name))
 	}
 	return all
@@ -30,8 +25,7 @@ func newProtocols(c Config) (all protocols) {
 func (p protocols) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.Method == "PRI" {
-			w.Header().Set("Connection", "close") // what follows is no request
-			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			refuse(w, http.StatusMethodNotAllowed)
 			return
 		}
 		if r.Header["Upgrade"] != nil || r.Header["Http2-Settings"] != nil {
@@ -76,7 +70,7 @@ func unasked(resp *http.Response) error {
 	}
 	asked, got := resp.Request.Header["Upgrade"], resp.Header["Upgrade"]
 	if len(asked) != 1 || len(got) != 1 || !strings.EqualFold(asked[0], got[0]) {
-		return fmt.Errorf("the upstream switched to %.100q where %.100q was asked for", got, asked)
+		return &nonsense{fmt.Sprintf("a switch to %.100q where %.100q was asked for", got, asked)}
 	}
 	return nil
 }

@@ -1,16 +1,15 @@
-package main
+package edge
 
 import (
 	"cmp"
 	_ "embed" // for the defaults
-	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 	"github.com/headgate-go/headgate/policy"
 )
 
@@ -18,6 +17,7 @@ import (
 type Config struct {
 	Listen   string          `yaml:"listen"`
 	Admin    string          `yaml:"admin"`
+	Hosts    []string        `yaml:"admin_hosts"`
 	Upstream Upstream        `yaml:"upstream"`
 	TLS      TLS             `yaml:"tls"`
 	HTTP2    HTTP2           `yaml:"http2"`
@@ -44,6 +44,13 @@ type Upstream struct {
 	Retry         string          `yaml:"retry"`
 
 	parsed *url.URL
+}
+
+func (u Upstream) connections() upstream.Connections {
+	return upstream.Connections{
+		DialTimeout: time.Duration(u.DialTimeout), HeaderTimeout: time.Duration(u.HeaderTimeout),
+		Idle: int(u.IdleConns), H2C: u.H2C,
+	}
 }
 
 // Signals are the answers of the upstream that slow everybody down.
@@ -89,6 +96,21 @@ func defaults() string {
 	).Replace(policy.Example)
 }
 
+func (s *settings) stall() time.Duration { return time.Duration(s.Stall) }
+
+// upgrades are none where the upstream is spoken to in HTTP/2, which has none.
+func (s *settings) upgrades() []string {
+	if s.Upstream.H2C {
+		return nil
+	}
+	return s.Upgrades
+}
+
+func (s *settings) clientIP() caller.ClientIP {
+	ip := s.Gate.ClientIP
+	return caller.ClientIP{Trusted: ip.Trusted, Hops: int(ip.Hops), Header: ip.Header, IPv6Bits: int(ip.IPv6Bits)}
+}
+
 // source is where the configuration comes from: a file, and what the command line
 // says over it.
 type source struct{ path, upstream, listen, admin string }
@@ -100,19 +122,22 @@ type settings struct {
 	doc *policy.Document
 }
 
-// load reads the defaults, the file over them, the command line over both.
-func (s source) load() (*settings, error) {
+// load reads the defaults, the file over them, the command line over both. With a change
+// that was made at run time, that is what the file says.
+func (s source) load(changed *policy.Document) (*settings, error) {
 	base, err := policy.ParseDocument("defaults", []byte(edgeDefaults))
 	if err != nil {
 		return nil, err
 	}
-	c := &settings{}
+	c := &settings{doc: changed}
 	c.Outbound.MaxWait, c.Outbound.MaxPause = policy.Duration(outboundWait), policy.Duration(outboundPause)
 	if err := base.Decode(&c.Config); err != nil {
 		return nil, err
 	}
-	if c.doc, err = s.read(); err != nil {
-		return nil, err
+	if c.doc == nil {
+		if c.doc, err = s.read(); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.doc.Decode(&c.Config); err != nil {
 		return nil, err
@@ -130,90 +155,4 @@ func (s source) read() (*policy.Document, error) {
 		return policy.ParseDocument("command line", nil)
 	}
 	return policy.ReadDocument(s.path)
-}
-
-// validate checks what is the edge's own.
-func (c *Config) validate() error {
-	var errs []error
-	complain := func(err error, field ...string) { errs = append(errs, policy.Wrong(err, field...)) }
-	parsed, err := parseUpstream(c.Upstream.URL)
-	if err != nil {
-		complain(err, "upstream", "url")
-	}
-	c.Upstream.parsed = parsed
-	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		complain(errors.New("cert and key go together"), "tls")
-	}
-	for _, w := range []struct {
-		value string
-		known []string
-		field []string
-	}{
-		{c.Upstream.Signals.Throttle, []string{throttleNone, throttleHost, throttleRoute, throttleCaller}, []string{"upstream", "signals", "throttle"}},
-		{c.Upstream.Retry, []string{retryNone, retryUnsent, retrySafe}, []string{"upstream", "retry"}},
-	} {
-		if !slices.Contains(w.known, w.value) {
-			complain(fmt.Errorf("unknown %q; there are: %s", w.value, strings.Join(w.known, ", ")), w.field...)
-		}
-	}
-	for i, name := range c.Upgrades {
-		if !protocol(name) {
-			complain(fmt.Errorf("%q is no name of a protocol", name), "upgrades", strconv.Itoa(i))
-		}
-	}
-	for _, d := range []struct {
-		value policy.Duration
-		field []string
-	}{
-		{c.Header, []string{"header_timeout"}},
-		{c.Idle, []string{"idle_timeout"}},
-		{c.Stall, []string{"stall_timeout"}},
-		{c.Upstream.DialTimeout, []string{"upstream", "dial_timeout"}},
-		{c.Drain.Grace, []string{"drain", "grace"}},
-	} {
-		if d.value <= 0 {
-			complain(errors.New("must be positive"), d.field...)
-		}
-	}
-	for _, n := range []struct {
-		value int64
-		field []string
-	}{
-		{int64(c.Upstream.HeaderTimeout), []string{"upstream", "header_timeout"}},
-		{int64(c.Upstream.IdleConns), []string{"upstream", "idle_conns"}},
-		{int64(c.HTTP2.MaxStreams), []string{"http2", "max_streams"}},
-		{int64(c.MaxBody), []string{"max_body"}},
-		{int64(c.Drain.Notice), []string{"drain", "notice"}},
-		{int64(c.Watch), []string{"watch"}},
-	} {
-		if n.value < 0 {
-			complain(errors.New("must not be negative"), n.field...)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// protocol reports whether s is a name, or a name and a version.
-func protocol(s string) bool {
-	name, version, versioned := strings.Cut(s, "/")
-	return token(name) && (!versioned || token(version))
-}
-
-// token reports whether s is a token of HTTP, as names are.
-func token(s string) bool {
-	return s != "" && strings.Trim(s, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
-}
-
-func parseUpstream(text string) (*url.URL, error) {
-	if text == "" {
-		return nil, errors.New("where is the server to protect? say -upstream http://127.0.0.1:3000, or upstream: {url: …} in the file")
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("must be like http://127.0.0.1:3000, not %q", text)
-	}
-	return u, nil
 }

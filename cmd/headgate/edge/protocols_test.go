@@ -1,4 +1,4 @@
-package main
+package edge
 
 import (
 	"bufio"
@@ -165,7 +165,7 @@ func TestWhichProtocolsMayBeListed(t *testing.T) {
 	if got := seen.Get("Upgrade"); got != "chat/2" {
 		t.Errorf("the upstream was asked for %q", got)
 	}
-	_, err := source{upstream: "http://h", path: file(t, "upgrades: [websocket, \"a b\"]")}.load()
+	_, err := source{upstream: "http://h", path: file(t, "upgrades: [websocket, \"a b\"]")}.load(nil)
 	if err == nil || !strings.Contains(err.Error(), `:1:23: upgrades.1: "a b" is no name`) {
 		t.Errorf("got %v", err)
 	}

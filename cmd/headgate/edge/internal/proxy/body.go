@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
+)
+
+// body is the request's body: each read has the time of one stall, and none
+// outlives the request's deadline, or its handler. The transport reads on a
+// goroutine of its own, which may still do so when the upstream has long answered,
+// and net/http sends nothing during a read: without an end to the read, an
+// early answer would wait for the client's next byte.
+type body struct {
+	io.ReadCloser
+	*patience
+
+	mu      sync.Mutex // so that no deadline is set once the connection serves another request
+	reading bool
+	free    bool // the answer has begun: a client may be silent
+	over    bool // the handler has returned
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if !b.begin() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.end(err)
+	if err != nil && err != io.EOF {
+		err = &upstream.ClientFault{Err: err}
+	}
+	return n, err
+}
+
+// begin sets the end of a read, and says whether there may be one.
+func (b *body) begin() bool {
+	until := time.Now().Add(b.stall)
+	if b.bounded && b.deadline.Before(until) {
+		until = b.deadline
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return false
+	}
+	b.reading = true
+	if !b.free {
+		_ = b.control.SetReadDeadline(until)
+	}
+	return true
+}
+
+// lift ends the time limit of reads. Once the answer of an HTTP/2 stream has begun, both
+// sides talk when they like: the silence of a client that has nothing to say, in a gRPC
+// stream or a long poll of messages, is no stall.
+func (b *body) lift() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.free = true
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+}
+
+func (b *body) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = false
+	switch {
+	case b.over:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.stalled.Store(true)
+	default:
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+}
+
+// abandon ends a read that is under way. There will be no other.
+func (b *body) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	if b.reading {
+		_ = b.control.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+type bodyKey struct{}
+
+// finish ends the reading of the request with the end of its answer. The transport closes
+// an answer of HTTP/2, which is what brings its trailers, only when it has done with the
+// request: with a client that waits for them before it closes its own side, that is never.
+func finish(resp *http.Response) {
+	if b, ok := resp.Request.Context().Value(bodyKey{}).(*body); ok {
+		resp.Body = &answer{resp.Body, b}
+	}
+}
+
+// answer is the body of an answer whose end ends the request.
+type answer struct {
+	io.ReadCloser
+	request *body
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil {
+		a.request.abandon()
+	}
+	return n, err
+}
+
+func (a *answer) Close() error {
+	a.request.abandon()
+	return a.ReadCloser.Close()
+}
