@@ -76,20 +76,6 @@ func (d Deadline) timeout(h http.Header) (time.Duration, bool) {
 	return best, best < noTimeout
 }
 
-// at returns the instant by which a request that arrived at the given one must be
-// done, and whether there is one.
-func (d Deadline) at(r *http.Request, arrival time.Time) (time.Time, bool) {
-	deadline, ok := r.Context().Deadline()
-	t, limited := d.timeout(r.Header)
-	if !limited {
-		return deadline, ok
-	}
-	if own := arrival.Add(t); !ok || own.Before(deadline) {
-		return own, true
-	}
-	return deadline, true
-}
-
 func (d Deadline) validate() error {
 	var errs []error
 	if d.max < 0 {

@@ -44,6 +44,7 @@ type config struct {
 	pools     map[string]*pool // the named ones
 	rules     *rules           // nil: no Routes
 	addresses *caller.Addresses
+	remote    bool       // a limit may take its time to decide
 	gauge     shed.Gauge // nil: no pressure
 
 	plans, strangers ratelimit.Planner // of Rate and Anonymous; nil: rates alone
@@ -155,6 +156,7 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 		t.Deadline, _ = ctx.Deadline()
 	}
 	v := arrive(g, nil)
+	v.tick()
 	v.Ticket = t
 	v.Level = v.asSold(t.Level)
 	if !v.admit(ctx) {

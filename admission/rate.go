@@ -110,6 +110,9 @@ func (v *visit) withinRate(ctx context.Context) bool {
 		v.ask(ctx, byRoute, v.route.limit)
 	}
 	v.ask(ctx, byQuota, v.Quota)
+	if v.remote || v.route != nil && v.route.remote {
+		defer v.tick() // what is decided next must not rest on the time before
+	}
 	return v.settle()
 }
 

@@ -132,34 +132,46 @@ func (r *request) charge(cost int) bool {
 // finish accounts for the end of the handler. returned is false when it panicked
 // or left through runtime.Goexit; the panic is not touched.
 func (r *request) finish(returned bool) {
-	outcome := r.outcome(returned)
 	r.mu.Lock()
 	v, t := r.visit, r.timer
 	r.visit = nil
 	r.mu.Unlock()
+	v.tick()
+	outcome := r.outcome(returned, v.now, t)
 	if t != nil {
 		t.cancel()
 	}
 	r.opening().over()
 	if !r.streaming {
-		r.held, _ = v.at.slots.Release(v.slot, r.measured(outcome))
+		r.held, _ = v.at.slots.ReleaseAt(v.now, v.slot, r.measured(outcome))
 	}
 	v.ended(outcome, r.held, r.streaming)
 }
 
-// outcome says what the request tells about capacity.
-func (r *request) outcome(returned bool) shed.Outcome {
+// outcome says what the request, which ended at now, tells about capacity.
+func (r *request) outcome(returned bool, now time.Time, t *timer) shed.Outcome {
 	switch {
 	case r.streaming, r.Hijacked:
 		return shed.Ignored
 	case !returned:
 		return shed.Failed
-	case r.Err() == context.DeadlineExceeded, r.opening().late():
+	case r.late(now, t), r.opening().late():
 		return shed.TimedOut
 	case r.Context.Err() != nil:
 		return shed.Ignored
 	}
 	return outcomeOf(r.Status)
+}
+
+// late reports whether the deadline ended the request.
+func (r *request) late(now time.Time, t *timer) bool {
+	switch err := r.Context.Err(); {
+	case t != nil:
+		return t.Err() == context.DeadlineExceeded
+	case err != nil:
+		return err == context.DeadlineExceeded
+	}
+	return !r.deadline.IsZero() && !now.Before(r.deadline)
 }
 
 // measured says what the slots are told. Only a client that left is Ignored there:

@@ -21,6 +21,7 @@ type route struct {
 	cost    int
 	costOf  func(*http.Request) int
 	limit   ratelimit.Limiter // nil: none of its own
+	remote  bool              // limit may take its time to decide
 	cap     int64             // 0: none
 	streams int64             // 0: not a stream route
 	timeout time.Duration     // 0: none
@@ -128,6 +129,7 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	}
 	if rt.limit != nil {
 		rt.limit = ratelimit.Own(rt.limit, balances)
+		rt.remote = !ratelimit.InMemory(rt.limit)
 	}
 	return rt, nil
 }

@@ -51,30 +51,48 @@ func exempt(g *Gate, rt *route) {
 }
 
 // read fills the ticket from the request, or refuses a caller that the identify
-// step turns away.
+// step turns away. To identify may take any time, and so may the cost, so the clock is
+// read again after them: what follows is decided by the time that it is decided at.
 func (x exchange) read() bool {
 	rt := x.route
-	x.Level, x.Pool, x.Cost, x.Bytes = rt.level, rt.pool, rt.cost, x.r.ContentLength
-	if rt.costOf != nil {
+	x.Pool, x.Cost, x.Bytes = rt.pool, rt.cost, x.r.ContentLength
+	x.Level, x.free = rt.level, preflight(x.r)
+	x.Deadline = x.deadline()
+	known := x.identify()
+	if known && rt.costOf != nil {
 		x.Cost = rt.costOf(x.r)
 	}
-	x.free = preflight(x.r)
-	x.Deadline = x.deadline()
-	x.MaxWait = x.answerable()
-	if !x.identify() {
+	x.tick()
+	if !known {
 		return false
 	}
+	x.MaxWait = x.answerable()
 	x.Level = x.rank()
 	return true
 }
 
+// arrival is when the request came. It is read at its first use: what needs no
+// deadline needs one reading of the clock less.
+func (x exchange) arrival() time.Time {
+	if x.arrived.IsZero() {
+		x.tick()
+		x.arrived = x.now
+	}
+	return x.arrived
+}
+
 // deadline is the earliest of the client's, the context's and the route's.
 func (x exchange) deadline() time.Time {
-	at, limited := x.config.Deadline.at(x.r, x.now)
-	if t := x.route.timeout; t > 0 {
-		if own := x.now.Add(t); !limited || own.Before(at) {
-			return own
-		}
+	t, _ := x.config.Deadline.timeout(x.r.Header)
+	if own := x.route.timeout; own > 0 {
+		t = min(t, own)
+	}
+	at, limited := x.r.Context().Deadline()
+	if t == noTimeout {
+		return at
+	}
+	if own := x.arrival().Add(t); !limited || own.Before(at) {
+		return own
 	}
 	return at
 }
@@ -89,13 +107,15 @@ func (x exchange) answerable() time.Duration {
 	if srv == nil || srv.WriteTimeout <= 0 {
 		return 0
 	}
-	return max(srv.WriteTimeout-max(answerMargin, srv.WriteTimeout/10), time.Millisecond)
+	by := x.arrival().Add(srv.WriteTimeout - max(answerMargin, srv.WriteTimeout/10))
+	return max(by.Sub(x.now), time.Millisecond)
 }
 
 // identify finds out who asks. The address is limited first, so that made-up
 // credentials cannot buy look-ups; unknown callers are charged to it too.
 func (x exchange) identify() bool {
 	if x.Address != ratelimit.Unlimited && !x.free {
+		x.arrival()
 		x.taken.address = x.addresses.Key(x.r)
 		if !x.withinAddress(x.r.Context()) {
 			x.Caller = caller.OfAddress(x.taken.address)
@@ -212,7 +232,7 @@ func (x exchange) end() time.Time {
 	case x.route.streams == 0:
 		return x.Deadline
 	case x.route.timeout > 0:
-		return x.now.Add(x.route.timeout)
+		return x.arrival().Add(x.route.timeout)
 	}
 	return time.Time{}
 }

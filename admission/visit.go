@@ -14,9 +14,10 @@ import (
 // used again after that: it is too large to be copied from hand to hand.
 type visit struct {
 	*config
-	gate  *Gate
-	route *route // nil without HTTP
-	now   time.Time
+	gate    *Gate
+	route   *route    // nil without HTTP
+	now     time.Time // when the next step is decided
+	arrived time.Time // zero: not asked for
 	Ticket
 	free bool // takes no token: a CORS preflight
 
@@ -39,9 +40,12 @@ var visits = sync.Pool{New: func() any { return new(visit) }}
 // arrive starts a visit. It ends with leave.
 func arrive(g *Gate, rt *route) *visit {
 	v := visits.Get().(*visit)
-	v.config, v.gate, v.route, v.now = g.config.Load(), g, rt, g.clock.now()
+	v.config, v.gate, v.route = g.config.Load(), g, rt
 	return v
 }
+
+// tick reads the clock, after everything that may have taken time.
+func (v *visit) tick() { v.now = v.gate.clock.now() }
 
 func (v *visit) leave() {
 	*v = visit{}

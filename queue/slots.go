@@ -139,8 +139,12 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 	if !g.Held() {
 		return 0, false
 	}
-	at := time.Since(s.epoch) // half the price of time.Now, and never a wall clock's step
-	now := s.epoch.Add(at)
+	return s.ReleaseAt(s.epoch.Add(time.Since(s.epoch)), g, o) // half the price of time.Now, and never a wall clock's step
+}
+
+// ReleaseAt is Release for a caller that has read the current time already.
+func (s *Slots) ReleaseAt(now time.Time, g Grant, o shed.Outcome) (held time.Duration, ok bool) {
+	at := now.Sub(s.epoch)
 	s.mu.Lock()
 	if ok = s.core.flight.held(g) != nil; ok {
 		held = at - g.at

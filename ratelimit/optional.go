@@ -92,6 +92,27 @@ type Feedback interface {
 	Throttled(now time.Time, key Key, pause time.Duration, factor float64)
 }
 
+// InMemory reports whether Take on l decides from memory alone, so that it takes no
+// time. It is false where it cannot be known.
+func InMemory(l Limiter) bool {
+	switch l := l.(type) {
+	case nil, unlimited, *Buckets:
+		return true
+	case *scoped:
+		return InMemory(l.limit)
+	case *shadow:
+		return InMemory(l.limit)
+	case *allOf:
+		for _, part := range l.limits {
+			if !InMemory(part) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // Counter is implemented by limiters that have Stats.
 type Counter interface {
 	Stats() Stats
