@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -53,7 +54,7 @@ func (t *retrier) decide(req *http.Request, o *pacer.Operation, v verdict.Verdic
 	if v.Hinted && v.Hint > t.opts.MaxHint {
 		return 0, StopHintTooLong
 	}
-	delay := t.backoff.delay(v, n)
+	delay := t.backoff.delay(v, n, left(req.Context()))
 	if t.opts.MaxElapsed > 0 && time.Since(start)+delay > t.opts.MaxElapsed || !inTime(req.Context(), o, delay) {
 		return 0, StopPastDeadline
 	}
@@ -144,6 +145,9 @@ const (
 	baseThrottle  = time.Second
 	baseShed      = 2 * time.Second
 
+	minSpread = 50 * time.Millisecond
+	maxSpread = 5 * time.Second
+
 	minThrottle = 100 * time.Millisecond // after a throttle without a hint
 )
 
@@ -157,13 +161,14 @@ func newBackoff(floor, ceiling time.Duration) backoff {
 	}
 }
 
-// delay returns the wait after the n-th attempt, which ended in v. A hint is never
-// shortened, and spread upwards only. A throttle without one is never answered at once.
-func (b *backoff) delay(v verdict.Verdict, n int) time.Duration {
+// delay returns the wait after the n-th attempt, which ended in v, of a call that has
+// left before its deadline. A hint is never shortened. A throttle without one is never
+// answered at once.
+func (b *backoff) delay(v verdict.Verdict, n int, left time.Duration) time.Duration {
 	d := b.floor + full(b.limit(v, n))
 	switch {
 	case v.Hinted:
-		d = max(d, v.Hint+pacer.Jitter(v.Hint))
+		d = max(d, v.Hint+full(spread(v.Hint, left)))
 	case v.Kind == verdict.Throttled:
 		d = max(d, minThrottle)
 	}
@@ -180,6 +185,25 @@ func (b *backoff) limit(v verdict.Verdict, n int) time.Duration {
 		base *= 2
 	}
 	return min(base, b.ceiling)
+}
+
+// spread is how far the calls that were given the same hint return from each other. It
+// grows with the hint, because those who stay away for long are many when they return;
+// and it takes at most half of what the hint leaves before the deadline.
+func spread(hint, left time.Duration) time.Duration {
+	if hint <= 0 {
+		return 0
+	}
+	most := min(max(hint*2/5, minSpread), maxSpread)
+	return min(most, max(left-hint, 0)/2)
+}
+
+// left returns how long a call has before its deadline.
+func left(ctx context.Context) time.Duration {
+	if d, ok := ctx.Deadline(); ok {
+		return time.Until(d)
+	}
+	return math.MaxInt64
 }
 
 // full draws from [0, limit).

@@ -65,9 +65,11 @@
 // measured, at least 10/s, and let go again when twice that met no objection.
 //
 // A hint pauses all callers who share the key, or the whole service if that is what
-// it is about. It is spread upwards only, by U(0, clamp(hint/10, 50 ms, 5 s)), and
-// never shortened: a call that cannot wait that long returns the response at once,
-// because no sleep is worth it that cannot end in an attempt.
+// it is about. It is never shortened: a call that cannot wait that long returns the
+// response at once, because no sleep is worth it that cannot end in an attempt. It is
+// spread upwards only: the pause by U(0, clamp(hint/10, 50 ms, 5 s)), so that processes
+// do not return together, and each call that was refused by U(0, clamp(0.4·hint, 50 ms,
+// 5 s)), or half of what is left before its deadline, so that calls do not.
 //
 // Backoff without a hint is full jitter, U(0, min(20 s, base·2ⁿ⁻¹)) plus a floor of
 // 10 ms. The base is 50 ms after a fault, 500 ms after an overload, 1 s after a

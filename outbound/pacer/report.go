@@ -168,7 +168,7 @@ func (o *Operation) slow(now time.Time, s slowdown) (cut, paused bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s.pause > 0 && now.Add(s.pause).After(o.paused[s.level]) {
-		paused = o.paused.extend(now.Add(s.pause+Jitter(s.pause)), s.level)
+		paused = o.paused.extend(now.Add(s.pause+jitter(s.pause)), s.level)
 	}
 	if !o.adapts && s.factor < 1 {
 		if cut = o.cutLocked(now, s, p); cut { // the first call to go is one of the highest level
@@ -219,8 +219,10 @@ func (o *Operation) refuseLateLocked(now time.Time, p ratelimit.Policy) {
 	})
 }
 
-// Jitter spreads the calls that were given the same hint, upwards only.
-func Jitter(hint time.Duration) time.Duration {
+// jitter spreads the processes that were given the same hint, upwards only. It is much
+// less than what the calls that were refused add each for itself, so that the end of
+// the pause does not gather them again.
+func jitter(hint time.Duration) time.Duration {
 	if hint <= 0 {
 		return 0
 	}
