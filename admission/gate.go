@@ -134,6 +134,7 @@ func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
 		panic(fmt.Sprintf("admission: At: InPool(%q): no such pool in Options.Pools", rt.pool))
 	}
 	g.routes = append(g.routes, rt)
+	rt.id = len(g.routes)
 	return rt
 }
 

@@ -32,8 +32,9 @@ type Options struct {
 	ClientIP caller.ClientIP
 	// Rate limits each caller. Nil: ratelimit.Unlimited. What its plans say besides
 	// a rate counts in the whole gate: a Cost multiplies that of the route, a Level
-	// is the least that verified callers rank at, and a Share caps the caller's work
-	// in flight at that part of its pool's limit, rounded up.
+	// is the least that verified callers rank at, a Share caps the caller's work in
+	// flight at that part of its pool's limit, rounded up, and a Weight says how much
+	// slot time the caller gets beside others of its level while both wait.
 	//
 	// A limiter with a method Reason() shed.Reason names the reason of its refusals.
 	Rate ratelimit.Limiter

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/caller"
@@ -256,5 +258,49 @@ func TestPlansAllocateNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%s: %v allocs", name, n)
 		}
+	}
+}
+
+// Two callers want more than there is; one has three times the weight of the other, by
+// its plan or by itself, and its work takes ten times as long.
+func TestAWeightIsAPartOfTheSlotTime(t *testing.T) {
+	for name, gold := range map[string]caller.Caller{
+		"of a plan":   {Key: "a", Plan: "gold", Verified: true},
+		"of a caller": {Key: "a", Weight: 3, Verified: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := admission.MustNew(admission.Options{
+					Pool: admission.Pool{Limit: shed.Fixed(2), MaxWait: time.Hour},
+					Rate: ratelimit.Tiers(ratelimit.Plan{Allow: ratelimit.AllowEverything}, map[string]ratelimit.Plan{"gold": {Weight: 3}}),
+				})
+				end := time.Now().Add(20 * time.Second)
+				var wg sync.WaitGroup
+				var had [2]atomic.Int64
+				for i, w := range []struct {
+					caller.Caller
+					takes time.Duration
+				}{{gold, 100 * time.Millisecond}, {caller.Caller{Key: "b", Verified: true}, 10 * time.Millisecond}} {
+					for range 10 {
+						wg.Go(func() {
+							for time.Now().Before(end) {
+								p, err := g.Admit(t.Context(), admission.Ticket{Caller: w.Caller})
+								if err != nil {
+									t.Error(err)
+									return
+								}
+								time.Sleep(w.takes)
+								p.Release(shed.Served)
+								had[i].Add(int64(w.takes))
+							}
+						})
+					}
+				}
+				wg.Wait()
+				if part := float64(had[0].Load()) / float64(had[0].Load()+had[1].Load()); part < 0.72 || part > 0.78 {
+					t.Errorf("weight 3 of 4 got %.2f of the slot time", part)
+				}
+			})
+		})
 	}
 }

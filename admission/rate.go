@@ -229,10 +229,11 @@ func (v *visit) withinAddress(ctx context.Context) bool {
 type sold struct {
 	factor int     // of the cost; below 1 counts as 1
 	share  float64 // of the pool's slots; 0: no cap
+	weight int     // beside other callers of the level; below 1 counts as 1
 }
 
-// asSold applies the caller's plan and rank: it takes note of the plan's factor and
-// share, and returns the level of work that ranks at level by itself. Only who is
+// asSold applies the caller's plan and rank: it takes note of the plan's factor,
+// share and weight, and returns the level of work that ranks at level by itself. Only who is
 // verified has a rank, and a plan raises, never lowers.
 func (v *visit) asSold(level priority.Level) priority.Level {
 	planner := v.plans
@@ -241,13 +242,16 @@ func (v *visit) asSold(level priority.Level) priority.Level {
 	}
 	if planner != nil {
 		p := planner.PlanOf(limitKey(v.Caller))
-		v.sold = sold{factor: p.Cost, share: p.Share}
+		v.sold = sold{factor: p.Cost, share: p.Share, weight: p.Weight}
 		if floor, ok := priority.Parse(p.Level); ok && v.Caller.Verified {
 			level = max(level, floor)
 		}
 	}
 	if v.Caller.Verified && v.Caller.Level != 0 {
 		level = v.Caller.Level.Apply(level)
+	}
+	if v.Caller.Verified && v.Caller.Weight > 0 {
+		v.weight = v.Caller.Weight
 	}
 	return level
 }

@@ -27,6 +27,7 @@ type route struct {
 	timeout time.Duration     // 0: none
 	pool    string
 	exempt  bool
+	id      int // for estimates of its time, see queue.Ticket.Route
 
 	most    int64         // of the two above: the work that may be in flight; 0: no bound
 	running *atomic.Int64 // counted against most; only where it is set

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/queue"
 )
 
 // Rule is what Options.Routes says about the requests of one pattern. Make one
@@ -46,13 +47,14 @@ func newRules(table map[string]Rule, prev *rules, pools func(string) *pool) (*ru
 		return nil, nil
 	}
 	rs := &rules{mux: http.NewServeMux(), routes: make(map[string]*route, len(table))}
-	for _, pattern := range slices.Sorted(maps.Keys(table)) {
+	for i, pattern := range slices.Sorted(maps.Keys(table)) {
 		rule := table[pattern]
 		rt, err := makeRoute(rule.level, rule.opts, prev.find(pattern))
 		if err == nil && pools(rt.pool) == nil {
 			err = fmt.Errorf("InPool(%q): no such pool", rt.pool)
 		}
 		if err == nil {
+			rt.id = queue.MostRoutes - i // those of At count from 1
 			err = rs.add(pattern, rt)
 		}
 		if err != nil {

@@ -134,7 +134,10 @@ func (v *visit) over(r shed.Reason) bool {
 }
 
 func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
-	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Deadline: v.Deadline, MaxWait: v.MaxWait, Bytes: v.Bytes}
+	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Deadline: v.Deadline, MaxWait: v.MaxWait, Bytes: v.Bytes}
+	if v.route != nil {
+		t.Route = v.route.id
+	}
 	if v.Shadow&ShadowCapacity != 0 {
 		return v.takeAnySlot(p, t)
 	}

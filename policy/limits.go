@@ -62,13 +62,14 @@ type limit struct {
 // plan is a row of numbers for the callers that have been sold it. Without a rate,
 // or a count, it has those of the limit.
 type plan struct {
-	Rate  perSecond `yaml:"rate"`
-	Burst Int       `yaml:"burst"`
-	Count Int       `yaml:"count"`
-	Allow string    `yaml:"allow"`
-	Cost  Int       `yaml:"cost"`
-	Level string    `yaml:"level"`
-	Share number    `yaml:"share"`
+	Rate   perSecond `yaml:"rate"`
+	Burst  Int       `yaml:"burst"`
+	Count  Int       `yaml:"count"`
+	Allow  string    `yaml:"allow"`
+	Cost   Int       `yaml:"cost"`
+	Level  string    `yaml:"level"`
+	Share  number    `yaml:"share"`
+	Weight Int       `yaml:"weight"`
 }
 
 // limits are what all limits of a file have in common.
@@ -198,7 +199,7 @@ func (l *limit) plans(at place) map[string]ratelimit.Plan {
 		}
 		plans[name] = ratelimit.Plan{
 			Rate: rate.Limit(p.Rate), Burst: int(p.Burst), Allow: allowed(at.in(name), p.Allow),
-			Cost: int(p.Cost), Level: p.Level, Share: float64(p.Share),
+			Cost: int(p.Cost), Level: p.Level, Share: float64(p.Share), Weight: int(p.Weight),
 		}
 	}
 	return plans

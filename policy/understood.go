@@ -56,6 +56,9 @@ func (p plan) words(l *limit) string {
 	if p.Share != 0 {
 		text += fmt.Sprintf(", at most %.4g of the slots", float64(p.Share))
 	}
+	if p.Weight > 0 {
+		text += fmt.Sprintf(", weight %d", p.Weight)
+	}
 	return text
 }
 

@@ -31,6 +31,7 @@ type caller struct {
 	weight         int
 	running        int  // pieces in flight that count
 	took           mean // of its work, while it is known
+	gain           mean // by how much that was closer than the mean of the route
 	oldest, newest *Waiter
 	key            float64  // the share when it was last ranked
 	turn           uint64   // breaks ties: the latest to come or be served is last
@@ -224,7 +225,7 @@ func (c *class) begin(p *piece) {
 func (c *class) end(p *piece, at time.Duration) {
 	t := p.caller
 	t.share.end(p, at)
-	t.took.add(at - p.start)
+	t.learn(at-p.start, p.base)
 	t.running--
 	c.charged--
 	if t.n > 0 {

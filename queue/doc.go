@@ -56,8 +56,8 @@
 //
 // so that work counts with its estimate as soon as it is dispatched, with what it
 // takes once that is more, and with what it took when it has ended. The estimate is
-// the mean of its route's latest work, else of its caller's, else of its level's; without any,
-// 1 ms, which makes turns equal in requests. Of the callers that wait, the one with
+// the mean of the latest work of its route or of its caller, whichever has been closer,
+// else of its level; without any, 1 ms, which makes turns equal in requests. Of the callers that wait, the one with
 // the least v goes next; of equals, the one that came or was served longest ago.
 //
 // The present V is the largest v that a dispatch has found. A caller that begins to

@@ -79,7 +79,7 @@ func (l *line) pop(at time.Duration, topOnly bool) (*Waiter, piece) {
 	}
 	t := c.next(at)
 	w := t.head(at)
-	p := piece{caller: t, side: side, start: at, est: l.estimate(w), slots: w.slots()}
+	p := piece{caller: t, side: side, start: at, est: l.estimate(w), base: l.times.route(w.Route), slots: w.slots()}
 	c.begin(&p)
 	if side != nil {
 		side.begin(&p)
@@ -120,10 +120,7 @@ func (l *line) estimate(w *Waiter) time.Duration {
 	if t == nil {
 		t = l.classes[w.Level.Index()].callers[w.Caller]
 	}
-	if t == nil {
-		return l.times.of(&w.Ticket, nil)
-	}
-	return l.times.of(&w.Ticket, &t.took)
+	return l.times.of(&w.Ticket, t)
 }
 
 // measure sets how long w's work will hold its slots, by itself and beside the mean.

@@ -26,6 +26,7 @@ type piece struct {
 	side   *share  // of the contest between levels; nil: none
 	start  time.Duration
 	est    time.Duration // of the time that each of its slots is held
+	base   time.Duration // the mean of its route at the time; zero: not known
 	slots  int32
 	late   bool // it has outlasted its estimate
 }
@@ -102,41 +103,62 @@ func (c *contest) turn(now, lowEst time.Duration) *share {
 	return &c.high
 }
 
-// times learns how long work holds a slot: the mean of its route, else of
-// its caller while that is known, else of its level.
+// times learns how long work holds a slot: the mean of its route or of
+// its caller, whichever has been closer, else of its level.
 type times struct {
 	all    mean
 	levels [priority.Count]mean
 	routes []mean // by Ticket.Route
 }
 
+// MostRoutes is the largest Ticket.Route that counts.
+const MostRoutes = 1024
+
 const (
-	unitTime  = time.Millisecond // estimate without evidence: turns are equal in requests then
-	mostRoute = 1024             // routes that are told apart
+	unitTime = time.Millisecond // estimate without evidence: turns are equal in requests then
+
 )
 
-// of returns the estimate for a ticket of a caller with the given mean, nil: none.
-func (t *times) of(ticket *Ticket, own *mean) time.Duration {
-	if r := ticket.Route; r > 0 && r < len(t.routes) && t.routes[r].n >= evidence {
-		return t.routes[r].get()
-	}
-	if own != nil && own.n >= evidence {
-		return own.get()
+// of returns the estimate for a ticket of the given caller, nil: not known.
+func (t *times) of(ticket *Ticket, by *caller) time.Duration {
+	base := t.route(ticket.Route)
+	switch {
+	case by != nil && by.took.n >= evidence && (base == 0 || by.gain.value > 0):
+		return by.took.get()
+	case base > 0:
+		return base
 	}
 	return t.levels[ticket.Level.Index()].get()
+}
+
+// route returns the mean of a route, zero without evidence.
+func (t *times) route(r int) time.Duration {
+	if r > 0 && r < len(t.routes) && t.routes[r].n >= evidence {
+		return t.routes[r].get()
+	}
+	return 0
 }
 
 // add records that work held its slot for so long.
 func (t *times) add(l priority.Level, route int, held time.Duration) {
 	t.all.add(held)
 	t.levels[l.Index()].add(held)
-	if route <= 0 || route > mostRoute {
+	if route <= 0 || route > MostRoutes {
 		return
 	}
 	for route >= len(t.routes) {
 		t.routes = append(t.routes, mean{})
 	}
 	t.routes[route].add(held)
+}
+
+// learn records what a caller's work took, and by how much its own mean was closer to
+// that than the one of the route.
+func (t *caller) learn(held, base time.Duration) {
+	if base > 0 && t.took.n >= evidence {
+		t.gain.add((held - base).Abs() - (held - t.took.get()).Abs())
+	}
+	t.took.add(held)
 }
 
 // mean is a mean in which the latest 32 or so values count.

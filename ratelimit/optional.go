@@ -170,7 +170,7 @@ func Adapts(l Limiter) bool {
 }
 
 // PlannerOf returns the part of l whose plans say more than a rate (a Cost, a Level
-// or a Share), or nil when there is none: then there is nothing to ask at each
+// a Share or a Weight), or nil when there is none: then there is nothing to ask at each
 // request. It sees through [All], [Scoped] and [Shadow]; of several parts the first
 // speaks.
 func PlannerOf(l Limiter) Planner {

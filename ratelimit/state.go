@@ -148,7 +148,7 @@ func (b *Buckets) saysMore() bool {
 		return true
 	}
 	for _, p := range b.Plans() {
-		if p.Cost > 1 || p.Level != "" || p.Share > 0 {
+		if p.Cost > 1 || p.Level != "" || p.Share > 0 || p.Weight > 1 {
 			return true
 		}
 	}

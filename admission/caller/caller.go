@@ -25,6 +25,7 @@ type Caller struct {
 	Plan     string     // which numbers apply, such as "free"; empty is the default plan
 	Verified bool       // something that the service trusts confirms Key
 	Level    LevelBound // what this caller's rank does to a route's level; zero has no say
+	Weight   int        // slot time beside other callers of its level; zero: its plan's; counts for verified callers only
 	Alias    string     // a name fit for dashboards and logs; empty: a digest of Key
 }
 
