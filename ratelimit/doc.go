@@ -33,7 +33,10 @@
 // The bound b + r·T holds through refunds, reloads, evictions, floods of new keys,
 // clocks that go back, and calls that overtake each other. A clock that is stepped
 // forward is worth b at most; steps of the wall clock are not even seen where
-// instants carry Go's monotonic reading.
+// instants carry Go's monotonic reading. An instant over five minutes behind a bucket's
+// own is that of a clock that was ahead and is right again: the bucket goes on from
+// there with what it has. The sweep believes a reading that is hours off only when the
+// next one agrees, so that one wrong clock frees no other key.
 //
 // # What is given back
 //

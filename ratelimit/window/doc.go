@@ -25,6 +25,11 @@
 // so at the same moment may pass a few requests too many. Where every request
 // counts, use a bucket with a low rate and a large burst instead: it is exact.
 //
+// A reading of the clock over five minutes from the last may be wrong. The counts that
+// it leaves are kept: when readings come back to their time they count again, together
+// with what was used meanwhile, so that one wrong clock neither stops the windows nor
+// gives a key more than its quota.
+//
 // Retry-After is exact for the estimate: a caller that waits that long is admitted
 // if nothing else drew on its quota.
 //

@@ -96,6 +96,7 @@ type neighbours struct {
 	excused  map[string]bool // was counted where keys share a count
 	grants   []pairOfGrants
 	now      time.Time
+	right    int // requests with a clock that was right, since the last with a wrong one
 }
 
 type pairOfGrants struct {
@@ -127,22 +128,42 @@ func (n *neighbours) key(t *rapid.T) ratelimit.Key {
 	return ratelimit.Key{ID: id, Plan: n.plan[id]}
 }
 
-// advance also turns the windows: that is for all, whichever key comes first.
+// advance also turns the windows: that is for all, whichever key comes first. The
+// longest step is under the time after which a clock may be wrong.
 func (n *neighbours) advance(t *rapid.T) {
 	n.now = n.now.Add(time.Duration(rapid.Int64Range(0, int64(2*length)).Draw(t, "by")))
-	n.together.counts.turn(n.now, length)
+	n.turn()
+}
+
+// clocks are how far the clock of a request may be off.
+var clocks = []time.Duration{
+	0, 0, 0, 0, 0, -time.Microsecond, -24 * time.Hour, -length - 5*time.Minute,
+	length + 5*time.Minute, 24 * time.Hour, 10 * 365 * 24 * time.Hour,
+}
+
+func (n *neighbours) turn() {
+	n.together.counts.local.at(n.now, length)
 	for _, l := range n.alone {
-		l.counts.turn(n.now, length)
+		l.counts.local.at(n.now, length)
 	}
 }
 
 func (n *neighbours) take(t *rapid.T) {
 	key := n.key(t)
 	cost := rapid.IntRange(1, 9).Draw(t, "cost")
-	at := n.now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "late")) * time.Microsecond)
+	off := rapid.SampledFrom(clocks).Draw(t, "off")
+	if off != 0 && n.right < 5 {
+		off = 0 // no more wrong clocks than right ones, or none could be told from the other
+	}
+	at := n.now.Add(off)
 	together := n.together.Take(t.Context(), at, key, cost, 0)
 	alone := n.alone[key.ID].Take(t.Context(), at, key, cost, 0)
-	n.excused[key.ID] = n.excused[key.ID] || together.Source == ratelimit.SourceOverflow
+	wrong := off > time.Minute || off < -time.Minute
+	n.excused[key.ID] = n.excused[key.ID] || wrong || together.Source == ratelimit.SourceOverflow
+	n.turn() // other clocks are right
+	if n.right++; wrong {
+		n.right = 0
+	}
 	if together.OK && alone.OK {
 		n.grants = append(n.grants, pairOfGrants{together, alone, cost})
 	}
@@ -169,7 +190,7 @@ func (n *neighbours) settle(t *rapid.T, change func(cost int) int) {
 
 func (n *neighbours) shared() int64 {
 	c := n.together.counts.local
-	count, _, _ := c.lookAt(hash{}, c.shards[0].window)
+	count, _, _ := c.lookAt(hash{})
 	return count
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -22,14 +21,13 @@ type Limiter struct {
 	quota  int
 	length time.Duration
 	err    error
-	counts *counts
+	counts *both
 }
 
-// counts is what a reload keeps.
-type counts struct {
+// both are this process' own counts and the foreign counter.
+type both struct {
 	local  *local
 	remote *remote // nil without a foreign counter
-	latest atomic.Int64
 }
 
 // Unlimited is the quota of a plan that has none.
@@ -53,9 +51,8 @@ func PerKey(quota int, length time.Duration, opts ...Option) *Limiter {
 	return l
 }
 
-func (l *Limiter) fresh() *counts {
-	c := &counts{local: newLocal(l.maxKeys)}
-	c.latest.Store(math.MinInt64)
+func (l *Limiter) fresh() *both {
+	c := &both{local: newLocal(l.maxKeys)}
 	if l.counter != nil {
 		l.counter.Config(l.quota, l.length)
 		c.remote = newRemote(l.counter, l.length, l.timeout)
@@ -91,7 +88,7 @@ func (l *Limiter) check() error {
 func (l *Limiter) Peek(now time.Time, key ratelimit.Key, cost int, _ time.Duration) (d ratelimit.Decision) {
 	a, open := l.ask(now, key, cost, &d)
 	if open {
-		a.admit(l.counts.local.look(l.counts.local.hash(key.Space, key.ID), a.window))
+		a.admit(l.counts.local.look(l.counts.local.hash(key.Space, key.ID)))
 		a.answer(&d)
 	}
 	return d
@@ -109,7 +106,7 @@ func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, co
 		source = l.alone(key, &a)
 	} else if a.ok {
 		// Keeps this process' own count warm for when the foreign one is away.
-		l.counts.local.note(l.counts.local.hash(key.Space, key.ID), a.window, a.cost)
+		l.counts.local.note(l.counts.local.hash(key.Space, key.ID), a.cost)
 	}
 	a.answer(&d)
 	if d.Source = source; source == ratelimit.SourceClosed {
@@ -135,7 +132,7 @@ func (l *Limiter) ask(now time.Time, key ratelimit.Key, cost int, d *ratelimit.D
 		return a, false
 	}
 	a = asked{quota: int64(quota), cost: int64(cost), length: l.length}
-	a.window, a.elapsed = l.counts.turn(now, l.length)
+	a.window, a.elapsed = l.counts.local.at(now, l.length)
 	return a, true
 }
 
@@ -179,7 +176,13 @@ func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 		}
 	}
 	c := l.counts.local
-	shared := c.use(c.hash(key.Space, key.ID), a.window, a.cost, a.admit)
+	in, shared := c.use(c.hash(key.Space, key.ID), a.window, a.cost, func(now, before int64, turned bool) bool {
+		if turned {
+			a.elapsed = 0 // another request turned the window since
+		}
+		return a.admit(now, before)
+	})
+	a.window = in
 	switch {
 	case shared:
 		return ratelimit.SourceOverflow
@@ -189,26 +192,6 @@ func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 		return ratelimit.SourceLocal
 	}
 }
-
-// turn returns the number of the window that now is in, never one that was left
-// before, and how far it has come.
-func (c *counts) turn(now time.Time, length time.Duration) (window int64, elapsed time.Duration) {
-	start := now.UTC().Truncate(length)
-	window = (start.Unix() - zero) / int64(length/time.Second)
-	for latest := c.latest.Load(); window != latest; latest = c.latest.Load() {
-		if window < latest {
-			return latest, 0
-		}
-		if c.latest.CompareAndSwap(latest, window) {
-			c.local.turn(window)
-		}
-	}
-	return window, now.Sub(start)
-}
-
-// zero is the instant from which [time.Time.Truncate] counts, and so windows are
-// numbered: the same windows as httprate's.
-var zero = time.Time{}.Unix()
 
 func (l *Limiter) quotaFor(key ratelimit.Key) int {
 	if quota, ok := l.plans[key.Plan]; ok {
@@ -238,12 +221,10 @@ func (l *Limiter) Own(prev ratelimit.Limiter) ratelimit.Limiter {
 	case l.err != nil:
 	case l.Adopts(prev):
 		old := prev.(*Limiter).counts
-		own.counts = &counts{local: old.local, remote: l.counts.remote}
+		own.counts = &both{local: old.local, remote: l.counts.remote}
 		own.counts.local.max.Store(int64(l.maxKeys))
-		own.counts.latest.Store(old.latest.Load())
 	default:
-		own.counts = &counts{local: newLocal(l.maxKeys), remote: l.counts.remote}
-		own.counts.latest.Store(math.MinInt64)
+		own.counts = &both{local: newLocal(l.maxKeys), remote: l.counts.remote}
 	}
 	return &own
 }

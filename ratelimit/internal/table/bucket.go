@@ -14,16 +14,22 @@ type bucket struct {
 	part   uint64 // units towards the next token
 	last   int64  // the instant of the balance, in nanoseconds of the table's clock
 	until  int64  // when the last grant's tokens are used, or its reservation matures
-	given  uint64 // nanoseconds of refill given back out of order, in all
+	ring   Mark   // what the marks of grants are made from, and held against
 	terms  uint32 // index of the terms it lives under
-	moves  uint16 // how often those changed; grants from before are worth nothing
-	grants uint16 // counts grants, less those undone while they were the latest
+	era    era    // grants from earlier ones are worth nothing
 }
+
+// maxLate is how far calls may overtake each other between reading the clock and
+// reaching a bucket. An instant further back is that of a clock that was set right.
+const maxLate = int64(5 * time.Minute)
 
 // refill brings the balance to now.
 func (b *bucket) refill(p *Limit, now int64) {
 	elapsed := now - b.last
 	if elapsed <= 0 {
+		if elapsed < -maxLate {
+			b.rewind(now)
+		}
 		return
 	}
 	b.last = now
@@ -36,6 +42,13 @@ func (b *bucket) refill(p *Limit, now int64) {
 		return
 	}
 	b.tokens, b.part = b.tokens+int64(tokens), part
+}
+
+// rewind goes on from now with the balance as it is, when the clock was ahead before:
+// the bucket must not stand still until the time that was wrong.
+func (b *bucket) rewind(now int64) {
+	b.last, b.until = now, now
+	b.move()
 }
 
 func (b *bucket) fill(p *Limit) { b.tokens, b.part = p.burst, 0 }
@@ -79,10 +92,10 @@ func (b *bucket) grant(p *Limit, cost, late, wait int64, a *Answer) {
 	back, _ := p.span(uint64(cost), 0)
 	b.tokens -= cost
 	b.until = max(b.until, b.last+wait)
-	b.grants++
+	b.ring = b.ring.granted(1)
 	a.OK = true
 	a.Reset = time.Duration(min(full+back, forever))
-	a.Mark = b.mark(full)
+	a.Mark = b.ring + Mark(min(full, markSpan-1))<<markShift
 }
 
 // full reports whether the bucket would be full at now with nothing owed, so that
@@ -117,41 +130,60 @@ type Grant struct {
 // would have been full without it, 8 that count grants, 7 that count changes of
 // terms, and whether it was the spare bucket. Of a spare bucket it knows the terms,
 // in place of the two counts.
+//
+// A bucket's ring has the same parts: the nanoseconds of refill given back out of
+// order, in all; grants, less those undone while they were the latest; and how often
+// the terms changed. Each part goes round by itself.
 type Mark uint64
 
 const (
 	markOverflow = 1
-	markMoves    = 0x7f
-	markTerms    = 0x7fff
-	markGrants   = 0xff
-	markRange    = 48
+	markTerms    = 0xfffe
+	markMoves    = 0x00fe
+	markGrants   = 0xff00
+	markShift    = 16
 	// A grant undone within this time, 19.5 hours, comes back exactly.
-	markSpan = int64(1) << (markRange - 2)
+	markSpan = int64(1) << (64 - markShift - 2)
 )
 
-// mark is made after a grant; full is the time it would have taken to fill before.
-func (b *bucket) mark(full int64) Mark {
-	span := uint64(min(full, markSpan-1)) + b.given
-	return Mark(span<<16 | uint64(b.grants&markGrants)<<8 | uint64(b.moves&markMoves)<<1)
+// granted counts n more grants.
+func (m Mark) granted(n int) Mark {
+	return m&^markGrants | (m+Mark(n<<8))&markGrants
 }
-
-func (m Mark) moves() uint16  { return uint16(m>>1) & markMoves }
-func (m Mark) grants() uint16 { return uint16(m>>8) & markGrants }
 
 // overflow is m as the mark of a grant from the spare bucket of the given terms.
 // Terms beyond what a mark can hold get nothing back.
 func (m Mark) overflow(terms uint32) Mark {
-	return m&^(markTerms<<1) | Mark(min(terms, markTerms))<<1 | markOverflow
+	return m&^markTerms | Mark(min(terms, markTerms>>1))<<1 | markOverflow
 }
 
 // from reports whether m is from the spare bucket of the given terms.
-func (m Mark) from(terms uint32) bool { return terms < markTerms && uint32(m>>1)&markTerms == terms }
+func (m Mark) from(terms uint32) bool {
+	return terms < markTerms>>1 && uint32(m&markTerms)>>1 == terms
+}
 
 // span returns the time from the grant until the bucket would have been full, had
 // neither this grant been made nor those before it that were given back since.
-func (m Mark) span(given uint64) int64 {
-	const unused = 64 - markRange
-	return int64((uint64(m)>>16-given)<<unused) >> unused
+func (m Mark) span(ring Mark) int64 {
+	return int64(m&^0xffff-ring&^0xffff) >> markShift
+}
+
+// era is a time on the table's clock in units of 2²⁹ ns, about half a second.
+type era int32
+
+func eraOf(at int64) era { return era(at >> 29) }
+
+// born is the first era of a new bucket: grants to an earlier one of the same key are
+// over a grace older, and calls that are late are not.
+func born(now int64) era { return eraOf(now-grace) + 1 }
+
+// move ends what grants so far are worth, as the terms change. Marks tell 128 moves
+// apart; when they have gone round, the bucket itself remembers the time.
+func (b *bucket) move() {
+	b.ring = b.ring&^markMoves | (b.ring+2)&markMoves
+	if b.ring&markMoves == 0 {
+		b.era = eraOf(b.last) + 1
+	}
 }
 
 // giveBack returns n of a grant's tokens to a refilled bucket, as if they had never
@@ -160,16 +192,16 @@ func (m Mark) span(given uint64) int64 {
 // would need a history of the bucket, the bound used here errs against the caller:
 // only near a full bucket, and only when grants are undone neither first nor last.
 func (b *bucket) giveBack(p *Limit, g Grant, n int64) {
-	if g.Mark.moves() == b.moves&markMoves {
+	if (g.Mark^b.ring)&markMoves == 0 && eraOf(g.At) >= b.era {
 		b.restore(p, g, n, b.latest(g))
 	}
 }
 
 // restore is giveBack for a grant that is known to be of this bucket.
 func (b *bucket) restore(p *Limit, g Grant, n int64, latest bool) {
-	tokens, part := p.kept(g.Cost, n, max(b.last, b.until)-g.At-g.Mark.span(b.given))
+	tokens, part := p.kept(g.Cost, n, max(b.last, b.until)-g.At-g.Mark.span(b.ring))
 	if latest {
-		b.grants--
+		b.ring = b.ring.granted(-1)
 	} else {
 		b.note(p, tokens, part)
 	}
@@ -178,7 +210,7 @@ func (b *bucket) restore(p *Limit, g Grant, n int64, latest bool) {
 
 // latest reports whether no grant came after g. When in doubt it says no.
 func (b *bucket) latest(g Grant) bool {
-	return b.until == g.At && b.grants&markGrants == g.Mark.grants()
+	return b.until == g.At && (b.ring^g.Mark)&markGrants == 0
 }
 
 // note lets the marks of grants made since the one given back know that the bucket
@@ -198,10 +230,10 @@ func (b *bucket) note(p *Limit, tokens int64, part uint64) {
 			ns = q + min(rest, 1)
 		}
 	}
-	before := b.given
-	b.given += ns
-	if b.given/uint64(markSpan) != before/uint64(markSpan) {
-		b.moves++
+	before := b.ring
+	b.ring += Mark(ns) << markShift
+	if (before^b.ring)>>(64-2) != 0 { // a quarter round: further, old marks would read as new ones
+		b.move()
 	}
 }
 

@@ -24,7 +24,7 @@ type neighbours struct {
 	together world
 	alone    map[string]world
 	plan     map[string]string
-	excused  map[string]bool // was served by the spare bucket, or its own clock went back far
+	excused  map[string]bool // was served by the spare bucket, or its own clock was off
 	grants   []pairOfGrants
 	now      int64
 }
@@ -72,6 +72,11 @@ func (n *neighbours) reload(t *rapid.T) {
 	}
 }
 
+// clocks are how far the clock of a request may be off.
+var clocks = []time.Duration{
+	0, 0, 0, 0, 0, 0, -time.Minute, -time.Hour, -24 * time.Hour, 24 * time.Hour, 10 * 365 * 24 * time.Hour,
+}
+
 func (n *neighbours) id(t *rapid.T) string { return strconv.Itoa(rapid.IntRange(0, 4).Draw(t, "key")) }
 
 // excuse notes keys that are about to start, on a plan or at all, while a spare bucket
@@ -83,11 +88,14 @@ func (n *neighbours) excuse(id, plan string) {
 	if in != nil && w.book.at(in.terms).Latest() == w.plans[plan] {
 		return
 	}
-	for _, t := range *w.book.all.Load() {
-		if !t.atRest.Load() {
-			n.excused[id] = true
-		}
+	if n.sharing() {
+		n.excused[id] = true
 	}
+}
+
+// sharing reports whether any spare bucket is not full.
+func (n *neighbours) sharing() bool {
+	return slices.ContainsFunc(*n.together.book.all.Load(), func(t *Terms) bool { return !t.atRest.Load() })
 }
 
 func (w world) ask(id, plan string, now, cost int64) (a Answer) {
@@ -100,11 +108,15 @@ func (n *neighbours) take(t *rapid.T) {
 	id := n.id(t)
 	plan := n.plan[id]
 	cost := rapid.Int64Range(1, 9).Draw(t, "cost")
-	back := rapid.SampledFrom([]time.Duration{0, 0, 0, 0, time.Minute, 24 * time.Hour}).Draw(t, "back")
-	now := n.now - int64(back)
+	off := rapid.SampledFrom(clocks).Draw(t, "off")
+	now := n.now + int64(off)
 	n.excuse(id, plan)
-	if int64(back) > grace {
+	if off != 0 {
 		n.excused[id] = true
+		for other := range n.alone {
+			n.excused[other] = n.excused[other] || n.sharing() // what they share goes by all their clocks
+		}
+		defer n.together.Sweep(n.now) // another clock is right: two wrong ones in a row are believed
 	}
 	together, alone := n.together.ask(id, plan, now, cost), n.alone[id].ask(id, plan, now, cost)
 	n.excused[id] = n.excused[id] || together.Overflow

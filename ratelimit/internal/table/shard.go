@@ -111,6 +111,9 @@ func (s *shard) sweepLocked(book *book, now int64) int {
 		if slot.key.where == 0 {
 			continue
 		}
+		if slot.last-now > maxLate {
+			slot.rewind(now)
+		}
 		if book.atRest(&slot.bucket, now-grace) {
 			slot.key.where &^= 1
 			continue
@@ -152,12 +155,18 @@ func (t *Table) Sweep(now int64) {
 	due := t.sweepDue.Load()
 	// A due time far ahead was set by a clock that has since gone back.
 	if now < due && due-now <= int64(sweepRound) {
+		if t.sweepFar.Load() != 0 {
+			t.sweepFar.Store(0)
+		}
 		return
 	}
 	if !t.sweepMu.TryLock() {
 		return
 	}
 	defer t.sweepMu.Unlock()
+	if !t.believe(now) {
+		return
+	}
 	pause := int64(sweepRound)
 	if max := t.max.Load(); t.keys.Load() > max-max/8 {
 		pause = int64(sweepRoundFull)
@@ -175,4 +184,22 @@ func (t *Table) Sweep(now int64) {
 		t.keys.Add(-int64(s.sweepLocked(&t.book, now)))
 		s.mu.Unlock()
 	}
+}
+
+// maxJump is how much later than the last sweep a single reading of the clock may
+// say it is.
+const maxJump = int64(6 * time.Hour)
+
+// believe reports whether now is near the last sweep. A reading far from it, of a clock
+// that is wrong or after a long rest, is believed when the next one agrees: one wrong
+// clock must not free the keys of others, nor hold them.
+func (t *Table) believe(now int64) bool {
+	near := func(then int64) bool { return then-maxLate <= now && now <= then+maxJump }
+	if far := t.sweepFar.Load(); !near(t.swept) && (far == 0 || !near(far)) {
+		t.sweepFar.Store(now)
+		return false
+	}
+	t.sweepFar.Store(0)
+	t.swept = now
+	return true
 }

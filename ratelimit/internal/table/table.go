@@ -31,6 +31,8 @@ type Table struct {
 	sweepDue  atomic.Int64
 	sweepMu   sync.Mutex
 	sweepNext int
+	swept     int64        // when the last sweep was
+	sweepFar  atomic.Int64 // a reading of the clock far from that; zero for none
 }
 
 // space is a key's space and its hash.

@@ -36,13 +36,16 @@ func (t *Terms) Latest() *Terms {
 // reload gives a key more than a bucket that had been there all along.
 func (t *Terms) newcomer(now int64) bucket {
 	if t.atRest.Load() {
-		return bucket{tokens: t.burst, last: now, terms: t.index}
+		return bucket{tokens: t.burst, last: now, until: now, terms: t.index, era: born(now)}
 	}
 	t.mu.Lock()
+	if t.spare.last-now > maxLate {
+		t.spare.rewind(now)
+	}
 	b := t.spare
 	t.mu.Unlock()
-	b.until, b.given, b.moves, b.grants = 0, 0, 0, 0
 	b.refill(&t.Limit, now)
+	b.until, b.ring, b.era = now, 0, born(now)
 	return b
 }
 
@@ -80,7 +83,8 @@ func (t *Terms) rest(now int64) {
 // join puts b under terms t, balance kept, at the instant it was brought up to.
 // What the new burst cannot hold is lost.
 func (b *bucket) join(old, t *Terms) {
-	b.terms, b.moves = t.index, b.moves+1
+	b.terms = t.index
+	b.move()
 	if b.tokens >= t.burst {
 		b.fill(&t.Limit)
 		return
@@ -114,7 +118,7 @@ func (k *book) addLocked(p Limit, now int64) *Terms {
 		all = *old
 	}
 	t := &Terms{Limit: p, index: uint32(len(all)), since: now}
-	t.spare = bucket{tokens: p.burst, last: now, terms: t.index}
+	t.spare = bucket{tokens: p.burst, last: now, until: now, terms: t.index, era: born(now)}
 	t.atRest.Store(true)
 	all = append(all, t) // in place where there is room: readers never look past their own length
 	k.all.Store(&all)
@@ -142,7 +146,9 @@ func (k *book) replaceLocked(old *Terms, p Limit, now int64) *Terms {
 func (k *book) reload(b *bucket, now int64) *Terms {
 	t := k.at(b.terms)
 	for next := t.next.Load(); next != nil; next = t.next.Load() {
-		b.refill(&t.Limit, min(next.since, now))
+		if at := min(next.since, now); at > b.last {
+			b.refill(&t.Limit, at)
+		}
 		b.join(t, next)
 		t = next
 	}
@@ -157,7 +163,7 @@ func (k *book) atRest(b *bucket, at int64) bool {
 	switch {
 	case latest == t:
 		return b.full(&t.Limit, at)
-	case latest.since > at:
+	case latest.since > at && latest.since-at <= maxLate:
 		return false
 	}
 	c := *b
@@ -196,9 +202,7 @@ func (k *book) change(b *bucket, want *Terms, now int64) {
 // renew puts a bucket at rest under another plan: as if it had been forgotten, so
 // that it makes no difference whether the sweep came by.
 func (b *bucket) renew(want *Terms, now int64) {
-	moves, grants := b.moves+1, b.grants
 	*b = want.newcomer(now)
-	b.moves, b.grants = moves, grants
 }
 
 // price is a rate and a burst as a function names them.
