@@ -127,7 +127,7 @@ var docName = regexp.MustCompile(`^(\./[a-z/]+)\..*$`)
 var flagName = regexp.MustCompile(`^--?([a-z][a-z0-9-]*)`)
 
 // commandImport is a package of the command, whose flags a thin program has.
-var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/cmd/headgate/([a-z]+)"`)
+var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/(cmd/headgate/[a-z]+|internal/size)"`)
 
 // wrongFlags looks for the flags of a program among its string literals.
 func wrongFlags(t *testing.T, dir string, args []string) string {
@@ -147,7 +147,7 @@ func wrongFlags(t *testing.T, dir string, args []string) string {
 		return "no program in " + dir
 	}
 	for _, m := range commandImport.FindAllStringSubmatch(code.String(), -1) {
-		inner, err := filepath.Glob(filepath.Join("../../cmd/headgate", m[1], "*.go"))
+		inner, err := filepath.Glob(filepath.Join("../..", m[1], "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}

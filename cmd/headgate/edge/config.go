@@ -90,7 +90,7 @@ const (
 
 // defaults is a file with every option.
 func defaults() string {
-	return edgeDefaults + "\n" + strings.NewReplacer(
+	return "# yaml-language-server: $schema=" + SchemaURL + "\n" + edgeDefaults + "\n" + strings.NewReplacer(
 		"max_wait: 60s", fmt.Sprintf("max_wait: %-3v", outboundWait),
 		"max_pause: 1h ", fmt.Sprintf("max_pause: %v", outboundPause),
 	).Replace(policy.Example)

@@ -51,15 +51,8 @@ type flags struct {
 }
 
 func parseFlags(args []string, stderr io.Writer) (f flags, err error) {
-	set := flag.NewFlagSet("edge", flag.ContinueOnError)
+	set := f.set()
 	set.SetOutput(stderr)
-	set.StringVar(&f.path, "config", "", "policy `file`; without it, the defaults")
-	set.StringVar(&f.upstream, "upstream", "", "`URL` of the server to protect, over the file's")
-	set.StringVar(&f.listen, "listen", "", "`address` to serve on, over the file's")
-	set.StringVar(&f.admin, "admin", "", "`address` of metrics, probes and the live page, over the file's")
-	set.BoolVar(&f.printDefaults, "print-defaults", false, "print a file with every option and stop")
-	set.BoolVar(&f.check, "check", false, "check the configuration, print the numbers in force and stop")
-	set.BoolVar(&f.connect, "connect", false, "with -check: connect to Redis too, and say which rights lack")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -67,6 +60,24 @@ func parseFlags(args []string, stderr io.Writer) (f flags, err error) {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	return f, nil
+}
+
+// Flags returns the flags of the program, with their dash.
+func Flags() (names []string) {
+	new(flags).set().VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
+	return names
+}
+
+func (f *flags) set() *flag.FlagSet {
+	set := flag.NewFlagSet("edge", flag.ContinueOnError)
+	set.StringVar(&f.path, "config", "", "policy `file`; without it, the defaults")
+	set.StringVar(&f.upstream, "upstream", "", "`URL` of the server to protect, over the file's")
+	set.StringVar(&f.listen, "listen", "", "`address` to serve on, over the file's")
+	set.StringVar(&f.admin, "admin", "", "`address` of metrics, probes and the live page, over the file's")
+	set.BoolVar(&f.printDefaults, "print-defaults", false, "print a file with every option and stop")
+	set.BoolVar(&f.check, "check", false, "check the configuration, print the numbers in force and stop")
+	set.BoolVar(&f.connect, "connect", false, "with -check: connect to Redis too, and say which rights lack")
+	return set
 }
 
 // Run is the program: it returns when ctx has ended and the drain is over. A value of hup

@@ -1,4 +1,4 @@
-package main
+package size
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/headgate-go/headgate/examples/size/accesslog"
-	"github.com/headgate-go/headgate/examples/size/replay"
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/accesslog"
+	"github.com/headgate-go/headgate/internal/size/replay"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"

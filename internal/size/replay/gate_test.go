@@ -12,7 +12,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/caller"
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"

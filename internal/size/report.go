@@ -1,4 +1,4 @@
-package main
+package size
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"text/tabwriter"
 
-	"github.com/headgate-go/headgate/examples/size/replay"
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/replay"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/shed"
 )
 

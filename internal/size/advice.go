@@ -1,4 +1,4 @@
-package main
+package size
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 )
 
 // advice is a set of numbers for admission.Options and the reason for each.

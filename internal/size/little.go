@@ -1,4 +1,4 @@
-package main
+package size
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 )
 
 // sizing is Little's law applied: L = λ·W.

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/accesslog"
+	"github.com/headgate-go/headgate/internal/size/accesslog"
 )
 
 // Record is one request as the stream keeps it.

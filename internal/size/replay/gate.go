@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"

@@ -1,4 +1,4 @@
-package main
+package size
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -21,7 +21,7 @@ import (
 func size(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := run(&out, args)
+	err := Run(&out, args)
 	return out.String(), err
 }
 

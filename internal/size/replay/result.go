@@ -3,7 +3,7 @@ package replay
 import (
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/traffic"
+	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/shed"
 )
 

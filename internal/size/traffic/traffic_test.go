@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate-go/headgate/examples/size/accesslog"
+	"github.com/headgate-go/headgate/internal/size/accesslog"
 )
 
 var noon = time.Unix(1_772_452_800, 0)
