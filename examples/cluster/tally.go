@@ -59,8 +59,8 @@ func (t *tally) print(ctx context.Context, fleet []*replica) {
 		for _, r := range fleet {
 			s := r.limiter.Snapshot()
 			state += fmt.Sprintf("%.6s ", s.State)
-			for _, n := range s.Calls {
-				now += int(n)
+			for _, c := range s.Calls {
+				now += int(c.Count)
 			}
 		}
 		t.line(second, state, now-calls)

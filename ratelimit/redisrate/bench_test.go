@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 )
 
 // BenchmarkSlot is the hot path: a decision from a slot that is held.
 func BenchmarkSlot(b *testing.B) {
 	c := defaults()
-	c.limit, c.log = limit{rate: 1e6, burst: 1e6}, nil
-	c.law = law{tau: time.Hour} // nothing is fetched, perishes or is given back meanwhile
+	c.Limit, c.log = account.Limit{Rate: 1e6, Burst: 1e6}, nil
+	c.Law = account.Law{Tau: time.Hour} // nothing is fetched, perishes or is given back meanwhile
 	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 	l := newLimiter(&c, newSick())
 	defer l.Close()
@@ -20,7 +21,7 @@ func BenchmarkSlot(b *testing.B) {
 	l.Take(ctx, time.Now(), key, 1, 0)
 	e := l.table.find(key)
 	e.mu.Lock()
-	e.account.add(lease{at: 0, balance: 1e12, rate: 1e6, granted: b.N + 1<<30})
+	stock(e, b.N+1<<30)
 	e.mu.Unlock()
 	b.ReportAllocs()
 	refused := 0

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account/accounttest"
 )
 
 // sick is a store that can hang or refuse, in fake time.
 type sick struct {
 	mu    sync.Mutex
-	model *model
+	model *accounttest.Model
 	state string // "", "hangs" or "refuses"
 	peers int
 	calls int
@@ -28,7 +30,7 @@ type sick struct {
 }
 
 func newSick() *sick {
-	return &sick{model: newModel(func() int64 { return time.Now().UnixMicro() }), peers: 1}
+	return &sick{model: accounttest.NewModel(func() int64 { return time.Now().UnixMicro() }), peers: 1}
 }
 
 func (s *sick) set(state string) {
@@ -52,20 +54,20 @@ func (s *sick) fail(ctx context.Context) error {
 	return nil
 }
 
-func (s *sick) Lease(ctx context.Context, r request) (reply, error) {
+func (s *sick) Lease(ctx context.Context, r account.Request) (account.Reply, error) {
 	if err := s.fail(ctx); err != nil {
-		return reply{}, err
+		return account.Reply{}, err
 	}
 	there, back := s.travel()
 	if err := pass(ctx, there); err != nil {
-		return reply{}, err
+		return account.Reply{}, err
 	}
 	s.mu.Lock()
-	s.debit += r.debit
+	s.debit += r.Debit
 	rep, err := s.model.Lease(ctx, r)
 	s.mu.Unlock()
 	if late := pass(ctx, back); late != nil {
-		return reply{}, late
+		return account.Reply{}, late
 	}
 	return rep, err
 }
@@ -123,11 +125,11 @@ func inBubble(t *testing.T, r float64, burst int, options []Option, f func(t *te
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := defaults()
-		c.limit, c.log = limit{rate: r, burst: burst}, nil
+		c.Limit, c.log = account.Limit{Rate: r, Burst: burst}, nil
 		for _, o := range options {
 			o(&c)
 		}
-		c.law.trip = c.budget
+		c.Law.Trip = c.budget
 		c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 		s := newSick()
 		l := newLimiter(&c, s)
@@ -146,7 +148,7 @@ func timed(l *Limiter, key string) (ratelimit.Decision, time.Duration) {
 func TestOnlyTheFirstRequestWaitsForAStoreThatHangs(t *testing.T) {
 	inBubble(t, 1000, 1000, nil, func(t *testing.T, l *Limiter, s *sick) {
 		s.set("hangs")
-		if d, took := timed(l, "a"); !d.OK || d.Source != ratelimit.SourceShare || took != firstPatience {
+		if d, took := timed(l, "a"); !d.OK || d.Source != ratelimit.SourceShare || took != account.FirstPatience {
 			t.Errorf("first: %+v after %v", d, took)
 		}
 		for i := range 100 {
@@ -166,7 +168,7 @@ func TestThoseWhoComeTogetherWaitTogether(t *testing.T) {
 			wg.Go(func() {
 				delay := time.Duration(i) * 3 * time.Millisecond
 				time.Sleep(delay)
-				if _, took := timed(l, "a"); took != max(0, firstPatience-delay) {
+				if _, took := timed(l, "a"); took != max(0, account.FirstPatience-delay) {
 					t.Errorf("the one that came at %v waited %v", delay, took)
 				}
 			})
@@ -184,7 +186,7 @@ func TestNewKeysDoNotWaitOnceTheStoreIsKnownToBeAway(t *testing.T) {
 				waited++
 			}
 		}
-		if st := l.Snapshot(); waited > 4 || waited < tripRow || st.State != Degraded || st.Why != WhyTimeout {
+		if st := l.Snapshot(); waited > 4 || waited < account.TripRow || st.State != account.Degraded.String() || st.Why != account.WhyTimeout.String() {
 			t.Errorf("%d new keys waited: %+v", waited, st)
 		}
 	})
@@ -219,16 +221,16 @@ func TestOutageRunsItsCourse(t *testing.T) {
 		s.set("")
 		s.alone() // the store lost its data: nobody may believe to be alone
 		time.Sleep(3 * time.Second)
-		if st := l.Snapshot(); st.State != Shared || st.Peers != 4 {
+		if st := l.Snapshot(); st.State != account.Shared.String() || st.Peers != 4 {
 			t.Errorf("%+v", st)
 		}
 		admit(l, "a", 1)
 		time.Sleep(time.Second)
-		if d := s.debited(); d < 25*micro || d > 100*micro {
-			t.Errorf("debited %d tokens", d/micro)
+		if d := s.debited(); d < 25*account.Micro || d > 100*account.Micro {
+			t.Errorf("debited %d tokens", d/account.Micro)
 		}
 		time.Sleep(10 * time.Second)
-		if st := l.Snapshot(); st.Degraded() || st.Peers != 1 || st.Changes != 3 {
+		if st := l.Snapshot(); st.Degraded || st.Peers != 1 || st.Changes != 3 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -306,7 +308,7 @@ func TestNothingRunsBeforeTheFirstTakeNorAfterClose(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	s := newSick()
 	c := defaults()
-	c.limit, c.log = limit{rate: 1e6, burst: 1e6}, nil
+	c.Limit, c.log = account.Limit{Rate: 1e6, Burst: 1e6}, nil
 	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 	l := newLimiter(&c, s)
 	defer l.Close()
@@ -314,11 +316,18 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	l.Take(ctx, time.Now(), key, 1, 0)
 	e := l.table.find(key)
 	e.mu.Lock()
-	e.account.add(lease{at: 0, balance: 1e6, rate: 1e6, granted: 1e6})
-	e.account.low = 0
+	stock(e, 1e6)
 	e.mu.Unlock()
 	now := time.Now()
 	if n := testing.AllocsPerRun(1000, func() { l.Take(ctx, now, key, 1, 0) }); n != 0 {
 		t.Errorf("%v allocations for a slot", n)
 	}
+}
+
+// stock gives e a lease of n slots.
+func stock(e *entry, n int) {
+	r := e.account.Ask(0, n, 1, 0)
+	e.account.Apply(0, 0, r, account.Reply{
+		Granted: n, Before: int64(n) * account.Micro, Multiplier: 1, Limit: account.Limit{Rate: 1e6, Burst: 1 << 40},
+	}, account.View{Peers: 1})
 }

@@ -2,50 +2,49 @@ package redisrate
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
 
-// errBusy is a call that got no turn: this process has too many, which says
-// nothing about the store.
-var errBusy = errors.New("redisrate: too many calls in flight")
-
-// now is the time as accounts count it.
-func (l *Limiter) now() time.Duration { return time.Since(l.start) }
-
-func (l *Limiter) view() view { return view{peers: l.peers.count(), trip: l.trip.value()} }
-
-// patience is how long a request waits for the store.
-func (l *Limiter) patience() time.Duration {
-	if l.conf.fixed {
-		return l.conf.cold
+// decideLocked decides from what is known, and starts the call that is due.
+func (e *entry) decideLocked(t time.Duration, cost int, maxWait time.Duration) account.Verdict {
+	e.overdueLocked(t)
+	away := e.link.away.Load() || e.last
+	if away {
+		e.account.GoAway(t, e.link.view())
+		e.account.OutOfReach(t, time.Duration(e.link.failed.Load()))
 	}
-	return min(l.trip.patience(), l.conf.budget)
+	v := e.account.Take(t, cost, maxWait)
+	if !v.Call && !away && e.account.Due(t) {
+		e.launchLocked()
+	}
+	return v
 }
 
 // askLocked waits for the store's word on a request. It is called and returns
 // with e locked; the lock is free while it waits.
-func (l *Limiter) askLocked(ctx context.Context, e *entry, cost int, maxWait time.Duration) (verdict, time.Duration) {
+func (e *entry) askLocked(ctx context.Context, cost int, maxWait time.Duration) (account.Verdict, time.Duration) {
 	e.joinLocked(cost, maxWait)
 	defer e.leaveLocked(cost)
-	end := l.now() + l.patience()
+	end := e.link.now() + e.link.patience()
 	for {
-		until := min(end, l.callLocked(e))
+		until := min(end, e.callLocked())
 		news := e.newsLocked()
 		e.mu.Unlock()
-		left := l.await(ctx, news, until)
+		left := e.await(ctx, news, until)
 		e.mu.Lock()
-		t := l.now()
+		t := e.link.now()
 		if left {
-			return verdict{wait: time.Nanosecond, source: ratelimit.SourceDirect}, t
+			return account.Verdict{Wait: time.Nanosecond, Source: ratelimit.SourceDirect}, t
 		}
-		v := l.decideLocked(e, t, cost, maxWait)
-		if v.call && t >= end {
-			v = e.account.takeLate(t, cost)
+		v := e.decideLocked(t, cost, maxWait)
+		if v.Call && t >= end {
+			v = e.account.TakeLate(t, cost)
 		}
-		if !v.call {
+		if !v.Call {
 			return v, t
 		}
 	}
@@ -54,28 +53,28 @@ func (l *Limiter) askLocked(ctx context.Context, e *entry, cost int, maxWait tim
 // callLocked sees to it that a call is on its way for all who wait, and returns when
 // to look again. Who comes while a call is out is not part of it: after a quarter of
 // the round trip another is made for those, instead of one after the other.
-func (l *Limiter) callLocked(e *entry) time.Duration {
+func (e *entry) callLocked() time.Duration {
 	a := &e.account
 	if len(e.calls) == 0 {
-		l.launchLocked(e)
-		return e.calls[0].started + l.patience()
+		e.launchLocked()
+		return e.calls[0].started + e.link.patience()
 	}
-	until := e.calls[0].started + l.patience()
-	trip := l.trip.value()
-	if trip == 0 || e.need <= a.held+a.flights.want || a.flights.n >= maxFlights {
+	until := e.calls[0].started + e.link.patience()
+	trip := e.link.trip.Value()
+	if trip == 0 || !a.Uncovered(e.need) {
 		return until
 	}
 	next := e.calls[len(e.calls)-1].started + max(trip/4, time.Millisecond)
-	if next <= l.now() {
-		l.launchLocked(e)
+	if next <= e.link.now() {
+		e.launchLocked()
 		return until
 	}
 	return min(until, next)
 }
 
 // await waits for news until then, and says whether the caller left.
-func (l *Limiter) await(ctx context.Context, news chan struct{}, until time.Duration) (left bool) {
-	timer := time.NewTimer(until - l.now())
+func (e *entry) await(ctx context.Context, news chan struct{}, until time.Duration) (left bool) {
+	timer := time.NewTimer(until - e.link.now())
 	defer timer.Stop()
 	select {
 	case <-news:
@@ -86,113 +85,82 @@ func (l *Limiter) await(ctx context.Context, news chan struct{}, until time.Dura
 	return false
 }
 
-// overdueLocked finds the calls that are late. Those who wait for them are decided
+// overdueLocked finds the calls that are late. Requests that wait for them are decided
 // from what is known. Only when nothing came back for long is the store silent for
 // this key; late calls go on, for what they still bring.
-func (l *Limiter) overdueLocked(e *entry, t time.Duration) {
-	if len(e.calls) == 0 || e.account.away {
+func (e *entry) overdueLocked(t time.Duration) {
+	if len(e.calls) == 0 || e.account.Away() {
 		return
 	}
-	late, patience := 0, l.patience()
+	late, patience := 0, e.link.patience()
 	for _, c := range e.calls {
 		if t-c.started < patience {
 			break
 		}
-		if sent, ok := c.sentAt(); ok && t-sent >= patience/2 && l.suspect(t, sent) {
+		if sent, ok := c.sentAt(); ok && t-sent >= patience/2 && e.link.suspect(t, sent) {
 			break
 		}
-		e.account.flights.overdue(c.serial)
+		e.account.Overdue(c.serial)
 		late++
 	}
 	e.calls = e.calls[:copy(e.calls, e.calls[late:])]
-	f := &e.account.flights
-	if f.late > 0 && f.n > 0 && t-f.since >= l.silence() {
-		e.account.goAway(t, l.view())
-	}
+	e.account.Listen(t, e.link.silence(), e.link.view())
 }
 
-// silence is how long the store may say nothing before it counts as away for a key.
-func (l *Limiter) silence() time.Duration { return min(l.trip.silence(), l.conf.budget) }
-
-// launchLocked starts a call for those who wait and for what is expected.
-func (l *Limiter) launchLocked(e *entry) {
-	t := l.now()
+// launchLocked starts a call for the requests that wait and for what is expected.
+func (e *entry) launchLocked() {
+	t := e.link.now()
 	need, least, patience := 0, 0, time.Duration(0)
 	if e.waiters > 0 {
-		need, least, patience = max(1, e.need-e.account.held-e.account.flights.want), e.least, e.patience
+		need, least, patience = e.account.Missing(e.need), e.least, e.patience
 	}
-	r := e.account.ask(t, need, least, patience)
-	r.key = e.name
-	c := &call{started: t, serial: r.serial, again: e.account.away}
+	r := e.account.Ask(t, need, least, patience)
+	r.Key = e.name
+	c := &call{started: t, serial: r.Serial, again: e.account.Away()}
 	e.calls = append(e.calls, c)
-	go l.run(e, c, r)
+	go e.run(c, r)
 }
 
 // run makes a call with a deadline of its own: a caller that hangs up must not
 // look like a store that does not answer.
-func (l *Limiter) run(e *entry, c *call, r request) {
-	rep, err := l.lease(c, r)
-	t, why := l.now(), whyOf(err)
-	if sent, ok := c.sentAt(); ok && l.life.Err() == nil {
-		l.judge(result{t, sent, why, c.again})
+func (e *entry) run(c *call, r account.Request) {
+	rep, err := e.link.lease(r, &c.sent)
+	t, why := e.link.now(), store.WhyOf(err)
+	if sent, ok := c.sentAt(); ok && e.link.life.Err() == nil {
+		e.link.judge(account.Result{At: t, Started: sent, Why: why, Again: c.again})
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.landLocked(c)
 	if err == nil {
-		e.account.apply(t, c.started, r, rep, l.view())
-		l.watchLocked(e)
+		e.account.Apply(t, c.started, r, rep, e.link.view())
+		e.watchLocked()
 	} else {
-		e.account.fail(t, retryDelay(e.account.retries), r, why == WhyLost, l.view())
+		e.account.Fail(t, r, why == account.WhyLost, e.link.view())
 	}
-	if !l.away.Load() && !e.account.away && e.account.due(t) && e.account.unheard.owed(1) > 0 {
-		l.launchLocked(e)
+	if !e.link.away.Load() && !e.account.Away() && e.account.Due(t) && e.account.Owes() {
+		e.launchLocked()
 	}
 	e.tellLocked()
 }
 
-func (l *Limiter) lease(c *call, r request) (reply, error) {
-	ctx, cancel := context.WithTimeout(l.life, l.conf.budget)
-	defer cancel()
-	select {
-	case l.turns <- struct{}{}:
-	case <-ctx.Done():
-		return reply{}, errBusy
-	}
-	defer func() { <-l.turns }()
-	c.sent.Store(int64(l.now()) + 1)
-	return l.timed(ctx, r)
-}
-
-// timed makes the call and keeps count of it.
-func (l *Limiter) timed(ctx context.Context, r request) (reply, error) {
-	from := time.Now()
-	rep, err := l.store.Lease(ctx, r)
-	took, why := time.Since(from), whyOf(err)
-	l.counts.called(why, took)
-	if err == nil {
-		l.trip.observe(took)
-	}
-	return rep, err
-}
-
-// watchLocked sees to it that slots nobody wants any more reach the bucket again,
+// watchLocked sees to it that slots that are not wanted any more reach the bucket again,
 // also when no other request comes. Its timer ends when nothing is held.
-func (l *Limiter) watchLocked(e *entry) {
-	if e.timer || e.account.held == 0 && !e.account.unsaid() {
+func (e *entry) watchLocked() {
+	if e.timer || !e.account.Watch() {
 		return
 	}
 	e.timer = true
-	time.AfterFunc(e.account.terms.tau, func() {
+	time.AfterFunc(e.account.Interval(), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.timer = false
-		if l.life.Err() != nil {
+		if e.link.life.Err() != nil {
 			return
 		}
-		if t := l.now(); e.account.lull(t) && !l.away.Load() && t >= e.account.next {
-			l.launchLocked(e)
+		if t := e.link.now(); e.account.Lull(t) && !e.link.away.Load() {
+			e.launchLocked()
 		}
-		l.watchLocked(e)
+		e.watchLocked()
 	})
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/redistest"
 )
 
 // service is a handler behind a gate with this limiter, as a program would have it.
@@ -44,11 +46,12 @@ func get(h http.Handler, n int) (codes map[int]int, took []time.Duration) {
 
 const slow = 1.0 / 3600 // a refill too slow to matter
 
-func TestCase_RD01(t *testing.T) {
+// Case RD-01: public reports on limits kept in Redis
+func TestNothingListensOnTheStoresPort(t *testing.T) {
 	t.Parallel()
-	nobody := redis.NewClient(&redis.Options{Addr: freeAddr(t)})
-	defer nobody.Close()
-	codes, took := get(service(t, perKey(t, nobody, slow, 10, shipped)), 100)
+	closed := redis.NewClient(&redis.Options{Addr: redistest.FreeAddr(t)})
+	defer closed.Close()
+	codes, took := get(service(t, perKey(t, closed, slow, 10, shipped)), 100)
 	if codes[200] != 10 || codes[429] != 90 {
 		t.Errorf("answers %v, want 10 x 200 and 90 x 429", codes)
 	}
@@ -60,13 +63,14 @@ func TestCase_RD01(t *testing.T) {
 // stall is what a busy machine may add to anything that is measured once.
 const stall = 80 * time.Millisecond
 
-func TestCase_RD02(t *testing.T) {
+// Case RD-02: public reports on limits kept in Redis
+func TestASuspendedStoreDelaysOnlyTheFirst(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	l := perKey(t, s.client(t), 1000, 1000, Timeouts(50*time.Millisecond, 100*time.Millisecond))
+	s := redistest.Start(t)
+	l := perKey(t, s.Client(t), 1000, 1000, Timeouts(50*time.Millisecond, 100*time.Millisecond))
 	h := service(t, l)
-	s.signal(syscall.SIGSTOP)
-	defer s.signal(syscall.SIGCONT)
+	s.Signal(syscall.SIGSTOP)
+	defer s.Signal(syscall.SIGCONT)
 	codes, took := get(h, 500)
 	if codes[200] != 500 {
 		t.Errorf("answers %v: the local limit admits all 500", codes)
@@ -92,11 +96,12 @@ func TestCase_RD02(t *testing.T) {
 	}
 }
 
-func TestCase_RD04(t *testing.T) {
+// Case RD-04: public reports on limits kept in Redis
+func TestAStoreThatComesBackIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := redistest.Start(t)
 	var lines lineCount
-	l := perKey(t, s.client(t), 1000, 100, shipped, Logger(slog.New(slog.NewTextHandler(&lines, nil))))
+	l := perKey(t, s.Client(t), 1000, 100, shipped, Logger(slog.New(slog.NewTextHandler(&lines, nil))))
 	key := ratelimit.Key{ID: "steady"}
 	ask := func() ratelimit.Decision {
 		time.Sleep(2 * time.Millisecond)
@@ -108,7 +113,7 @@ func TestCase_RD04(t *testing.T) {
 	if d := ask(); !d.OK || !shared(d) {
 		t.Fatalf("%+v", d)
 	}
-	s.kill()
+	s.Kill()
 	outage := 30 * time.Second
 	down := time.Now()
 	probes := 0
@@ -120,7 +125,7 @@ func TestCase_RD04(t *testing.T) {
 			probes = calls(l)
 		}
 	}
-	if st := l.Snapshot(); !st.Degraded() || st.State == Shared || st.Why != WhyRefused {
+	if st := l.Snapshot(); !st.Degraded || st.State == account.Shared.String() || st.Why != account.WhyRefused.String() {
 		t.Errorf("in the outage: %+v", st)
 	}
 	if n := calls(l) - probes; n > 80 {
@@ -129,7 +134,7 @@ func TestCase_RD04(t *testing.T) {
 	if n := lines.n.Load(); n > 3 {
 		t.Errorf("%d log lines", n)
 	}
-	s.start()
+	s.Start()
 	up := time.Now()
 	for !shared(ask()) {
 		if time.Since(up) > 10*time.Second {
@@ -139,7 +144,7 @@ func TestCase_RD04(t *testing.T) {
 	if took := time.Since(up); took > 5*time.Second {
 		t.Errorf("shared again only after %v", took)
 	}
-	eventually(t, 2*time.Second, "gauge back at 0", func() bool { return !l.Snapshot().Degraded() })
+	redistest.Eventually(t, 2*time.Second, "gauge back at 0", func() bool { return !l.Snapshot().Degraded })
 	if lines.n.Load() < 2 || lines.n.Load() > 4 {
 		t.Errorf("%d log lines for one outage", lines.n.Load())
 	}
@@ -148,7 +153,7 @@ func TestCase_RD04(t *testing.T) {
 // calls counts calls to the store, whatever came of them.
 func calls(l *Limiter) (n int) {
 	for _, c := range l.Snapshot().Calls {
-		n += int(c)
+		n += int(c.Count)
 	}
 	return n
 }
@@ -160,27 +165,29 @@ func (c *lineCount) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestCase_RD05(t *testing.T) {
+// Case RD-05: public reports on limits kept in Redis
+func TestAFlushOfScriptsIsNoOutage(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	l := perKey(t, s.client(t), slow, 10)
+	s := redistest.Start(t)
+	l := perKey(t, s.Client(t), slow, 10)
 	h := service(t, l)
 	if codes, _ := get(h, 6); codes[200] != 6 {
 		t.Fatalf("%v", codes)
 	}
-	s.do("script", "flush")
+	s.Do("script", "flush")
 	if codes, _ := get(h, 10); codes[200] != 4 || codes[429] != 6 {
 		t.Errorf("after a flush of the scripts: %v, want 4 x 200 and 6 x 429", codes)
 	}
-	if st := l.Snapshot(); st.Degraded() || st.Decisions[ratelimit.SourceShare].Admitted != 0 {
+	if st := l.Snapshot(); st.Degraded || st.Decisions[ratelimit.SourceShare].Admitted != 0 {
 		t.Errorf("fell back: %+v", st)
 	}
 }
 
-func TestCase_RD09(t *testing.T) {
+// Case RD-09: public reports on limits kept in Redis
+func TestNamesWithBracesKeepToOneSlot(t *testing.T) {
 	t.Parallel()
-	nodes := startCluster(t)
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].addr, nodes[1].addr, nodes[2].addr}})
+	nodes := redistest.Cluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr, nodes[1].Addr, nodes[2].Addr}})
 	defer rdb.Close()
 	reads, writes := perKey(t, rdb, slow, 7, Name("reads")), perKey(t, rdb, slow, 3, Name("wr{i}tes"))
 	tenants := []string{"{a}", "a{b}c", "{}", "}{", strings.Repeat("é世", 60), "", ":", "a:b", "%7B", "{a}{b}"}
@@ -194,21 +201,22 @@ func TestCase_RD09(t *testing.T) {
 	}
 	for _, l := range []*Limiter{reads, writes} {
 		st := l.Snapshot()
-		if st.Degraded() || st.Calls[WhyNothing] == 0 || calls(l) != int(st.Calls[WhyNothing]) {
+		if st.Degraded || st.Calls[0].Count == 0 || calls(l) != int(st.Calls[0].Count) {
 			t.Errorf("%+v", st)
 		}
 	}
 	for _, n := range nodes {
-		if size := n.do("dbsize").(int64); size < 30 {
+		if size := n.Do("dbsize").(int64); size < 30 {
 			t.Errorf("a node has %d of about 200 keys", size)
 		}
 	}
 }
 
-func TestCase_RD13(t *testing.T) {
+// Case RD-13: public reports on limits kept in Redis
+func TestOneTokenAtATimeIsNotLost(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	l := perKey(t, s.client(t), 2, 1)
+	s := redistest.Start(t)
+	l := perKey(t, s.Client(t), 2, 1)
 	ok := 0
 	for range 20 {
 		ok += admit(l, "a", 1)
@@ -219,7 +227,8 @@ func TestCase_RD13(t *testing.T) {
 	}
 }
 
-func TestCase_RD14(t *testing.T) {
+// Case RD-14: public reports on limits kept in Redis
+func TestANilClientIsAnErrorOfSetUp(t *testing.T) {
 	t.Parallel()
 	var none *redis.Client
 	var noCluster *redis.ClusterClient
@@ -243,14 +252,15 @@ func TestCase_RD14(t *testing.T) {
 	}
 }
 
-func TestCase_RD18(t *testing.T) {
+// Case RD-18: public reports on limits kept in Redis
+func TestALimitChangesUnderSpentTokens(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ burst, most int }{{10, 2}, {40, 22}} {
-		s := startServer(t)
-		if got := admit(perKey(t, s.client(t), slow, 20), "a", 18); got != 18 {
+		s := redistest.Start(t)
+		if got := admit(perKey(t, s.Client(t), slow, 20), "a", 18); got != 18 {
 			t.Fatal(got)
 		}
-		l := perKey(t, s.client(t), slow, c.burst)
+		l := perKey(t, s.Client(t), slow, c.burst)
 		ok := 0
 		for range 50 {
 			d := l.Take(context.Background(), time.Now(), ratelimit.Key{ID: "a"}, 1, 0)
@@ -264,18 +274,19 @@ func TestCase_RD18(t *testing.T) {
 		if ok > c.most || ok < 2 {
 			t.Errorf("limit %d: %d more admitted, want 2 to %d", c.burst, ok, c.most)
 		}
-		if l.Snapshot().Degraded() {
+		if l.Snapshot().Degraded {
 			t.Errorf("%+v", l.Snapshot())
 		}
 	}
 }
 
-func TestCase_RD20(t *testing.T) {
+// Case RD-20: public reports on limits kept in Redis
+func TestThreeProcessesShareOneCeiling(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := redistest.Start(t)
 	var procs []http.Handler
 	for range 3 {
-		procs = append(procs, service(t, perKey(t, s.client(t), 0.5, 30)))
+		procs = append(procs, service(t, perKey(t, s.Client(t), 0.5, 30)))
 	}
 	begin := time.Now()
 	var ok atomic.Int64

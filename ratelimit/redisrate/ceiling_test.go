@@ -13,6 +13,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account/accounttest"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/redistest"
 )
 
 // answer is what one request met, in time since the begin of a load.
@@ -54,7 +56,7 @@ func (c crowd) meet(t *testing.T, key string) {
 		take(l, key, 1, 0)
 	}
 	for _, l := range c {
-		eventually(t, 10*time.Second, "peers are known", func() bool { return l.peers.count() == len(c) })
+		redistest.Eventually(t, 10*time.Second, "peers are known", func() bool { return l.link.peers.Count() == len(c) })
 	}
 }
 
@@ -120,7 +122,7 @@ func idealOf(all []answer, r float64, burst int, skip time.Duration) (ideal, rea
 }
 
 func TestEightProcessesHoldTheCeiling(t *testing.T) {
-	s := startServer(t)
+	s := redistest.Start(t)
 	period := 500 * time.Millisecond
 	for _, c := range []struct {
 		name  string
@@ -138,7 +140,7 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 		{"in step", 0.3, func(int) float64 { return 1250 }, func(t time.Duration) bool { return t%period < period/5 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100,
+			fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.Client(t) }, 1000, 100,
 				Name(c.name))
 			fleet.meet(t, "other")
 			time.Sleep(10 * time.Millisecond)
@@ -151,7 +153,7 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 			for _, l := range fleet {
 				after += calls(l)
 			}
-			over := excess(admittedOf(all), 1000, 100)
+			over := accounttest.Excess(admittedOf(all), 1000, 100)
 			ideal, real := idealOf(all, 1000, 100, 500*time.Millisecond)
 			each := float64(after-before) / float64(len(admittedOf(all)))
 			var took []time.Duration
@@ -176,8 +178,8 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 }
 
 func TestDenialsDoNotFloodTheStore(t *testing.T) {
-	s := startServer(t)
-	fleet := newCrowd(t, 4, func() redis.UniversalClient { return s.client(t) }, 1000, 100)
+	s := redistest.Start(t)
+	fleet := newCrowd(t, 4, func() redis.UniversalClient { return s.Client(t) }, 1000, 100)
 	fleet.meet(t, "other")
 	before := 0
 	for _, l := range fleet {

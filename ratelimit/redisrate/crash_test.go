@@ -1,4 +1,4 @@
-package redisrate
+package redisrate_test
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/redistest"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/semaphore"
 )
 
 // TestMain lets the test binary be the process that is killed.
@@ -27,9 +30,9 @@ func TestMain(m *testing.M) {
 // victim uses all that this package keeps in Redis, as hard as it can.
 func victim(addr string) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	hot := PerKey(rdb, 5000, 500, Name("hot"), quiet)
-	many := PerKey(rdb, 0.5, 30, Name("many"), quiet)
-	slots := NewSlots(rdb, "jobs", 50, SlotsTTL(2*time.Second))
+	hot := redisrate.PerKey(rdb, 5000, 500, redisrate.Name("hot"), redisrate.Logger(nil))
+	many := redisrate.PerKey(rdb, 0.5, 30, redisrate.Name("many"), redisrate.Logger(nil))
+	slots := semaphore.New(rdb, "jobs", 50, semaphore.TTL(2*time.Second))
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		ctx, now := context.Background(), time.Now()
@@ -37,15 +40,16 @@ func victim(addr string) {
 		many.Take(ctx, now, ratelimit.Key{ID: fmt.Sprint("k", i%5000)}, 1, 0)
 		if i%10 == 0 {
 			hot.Throttled(now, ratelimit.Key{ID: "all"}, time.Millisecond, 0.9)
-			_, _ = slots.TryAcquire(ctx)
+			_, _ = slots.Take(ctx)
 		}
 	}
 }
 
-func TestCase_RD07(t *testing.T) {
+// Case RD-07: public reports on limits kept in Redis
+func TestEveryKeyExpiresWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	rdb := s.client(t)
+	s := redistest.Start(t)
+	rdb := s.Client(t)
 	// A slow bucket at a tenth of its rate, and a pause; see docs/replicas.md.
 	bound := 10*(30/0.5)*time.Second + time.Minute
 	looked := 0
@@ -65,7 +69,7 @@ func TestCase_RD07(t *testing.T) {
 	}
 	for range 200 {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "REDISRATE_VICTIM="+s.addr)
+		cmd.Env = append(os.Environ(), "REDISRATE_VICTIM="+s.Addr)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.StdoutPipe()
 		if err == nil {

@@ -20,8 +20,8 @@
 //   - Size. w follows what the key was asked for in the last τ + round trip. The next
 //     lease is fetched when what is left lasts until it arrives: half of it beside a near
 //     store, by one call in flight per key and process.
-//   - Return. A slot perishes 4τ after its maturity. When nobody has asked for a key
-//     for τ, its slots are given back.
+//   - Return. A slot perishes 4τ after its maturity. When a key has not been asked
+//     for in τ, its slots are given back.
 //   - Bound. The bucket counts the slots that are out: it refills no higher than
 //     B - out, where slots leave the count when they are reported spent, and at the
 //     latest when they must have perished. So tokens + out ≤ B at all times, and any

@@ -12,13 +12,15 @@ func TestPageShowsCodeThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	lines := map[string]bool{}
-	for line := range strings.Lines(string(examples)) {
-		lines[strings.TrimSpace(line)] = true
+	for _, name := range []string{"example_test.go", "semaphore/example_test.go"} {
+		examples, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(examples)) {
+			lines[strings.TrimSpace(line)] = true
+		}
 	}
 	blocks := strings.Split(string(page), "```go\n")[1:]
 	for _, b := range blocks {

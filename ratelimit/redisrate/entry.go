@@ -7,24 +7,35 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
 
 // entry is a key in this process: its account, the lock, and who waits for calls in
 // flight.
 type entry struct {
+	link *link
 	key  ratelimit.Key
 	name string // in the store
 	last bool   // the one that newcomers share when there is no room for another
 
 	mu       sync.Mutex
-	account  account
+	account  account.Account
 	calls    []*call       // in flight and not late, oldest first
-	news     chan struct{} // closed when the account has an answer; nil if nobody waits
+	news     chan struct{} // closed when the account has an answer; nil if no request waits
 	waiters  int
 	need     int // tokens they wait for, all together
 	least    int // the smallest of them
 	patience time.Duration
 	timer    bool // a flush is due
+}
+
+func newEntry(k *link, key ratelimit.Key) *entry {
+	return &entry{
+		link: k, key: key,
+		name:    store.BucketKey(k.conf.name, key),
+		account: account.New(k.conf.forPlan(key.Plan), k.view()),
+	}
 }
 
 // call is one call in flight. All requests that need its answer wait for it.
@@ -63,7 +74,7 @@ func (e *entry) landLocked(c *call) {
 	}
 }
 
-// joinLocked registers somebody who waits for cost tokens.
+// joinLocked registers a request that waits for cost tokens.
 func (e *entry) joinLocked(cost int, patience time.Duration) {
 	if e.waiters == 0 {
 		e.least, e.patience = cost, 0
@@ -79,16 +90,11 @@ func (e *entry) leaveLocked(cost int) {
 }
 
 // planLocked adopts the numbers of the caller's plan; the balance stays.
-func (e *entry) planLocked(l *Limiter, plan string) {
+func (e *entry) planLocked(plan string) {
 	if plan == e.key.Plan || e.last {
 		return
 	}
 	e.key.Plan = plan
-	c := l.conf.forPlan(plan)
-	if c.limit == e.account.conf.limit {
-		return
-	}
-	e.account.conf = c
-	e.account.inForce, e.account.known, e.account.next = c.limit, false, 0
-	e.account.retune(l.view())
+	c := e.link.conf.forPlan(plan)
+	e.account.Adopt(c, e.link.view())
 }

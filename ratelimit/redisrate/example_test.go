@@ -83,29 +83,9 @@ func ExampleLimiter_Snapshot() {
 	limiter.Take(context.Background(), time.Now(), ratelimit.Key{ID: "all"}, 1, 0)
 
 	s := limiter.Snapshot()
-	fmt.Println(s.State, s.Degraded(), s.Keys, s.Calls[redisrate.WhyNothing])
+	fmt.Println(s.State, s.Degraded, s.Keys, s.Calls[0].Count)
 	if warning, ok := limiter.Health(); !ok {
 		fmt.Println(warning) // worth a warning, not a reason to be unready
 	}
 	// Output: shared false 1 1
-}
-
-// At most two exports at a time, however many processes there are.
-func ExampleSlots() {
-	rdb, stop := server()
-	defer stop()
-	exports := redisrate.NewSlots(rdb, "exports", 2)
-	defer exports.Close()
-
-	first, _ := exports.TryAcquire(context.Background())
-	_, _ = exports.TryAcquire(context.Background())
-	_, err := exports.TryAcquire(context.Background())
-	fmt.Println(err)
-
-	first.Release()
-	third, err := exports.Acquire(context.Background()) // waits for it
-	fmt.Println(third != nil, err)
-	// Output:
-	// redisrate: all slots are taken
-	// true <nil>
 }

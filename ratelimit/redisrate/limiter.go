@@ -3,7 +3,6 @@ package redisrate
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +10,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
 
 // Limiter is a ceiling that many processes share: whatever their number, a key
@@ -22,34 +23,19 @@ import (
 // is in Redis, so one Limiter may serve several gates.
 //
 // Nothing runs before the first Take. From then on a timer beats every two
-// seconds, and calls that nobody waits for run in goroutines of their own, one at
+// seconds, and calls without a waiting request run in goroutines of their own, one at
 // a time for a key. Close ends both.
 //
 // A Limiter is safe for concurrent use.
 type Limiter struct {
 	conf  *config
 	bad   error // from set-up; such a limiter refuses everything
-	store store
-	start time.Time
+	link  *link
 	table *table
 	rest  *entry // shared by newcomers when the table is full and the store away
-	peers peers
-	trip  roundTrip
 
-	begun  atomic.Bool
-	away   atomic.Bool  // the store counts as away
-	failed atomic.Int64 // when a probe last failed, from start
-	health struct {
-		sync.Mutex
-		breaker
-		logged time.Duration
-		quiet  int
-	}
-	beat, probe *time.Timer
-	turns       chan struct{} // bounds calls in flight
-	life        context.Context
-	end         context.CancelFunc
-	counts      counts
+	decisions [ratelimit.SourceCount]struct{ admitted, refused atomic.Uint64 }
+	never     atomic.Uint64
 }
 
 // PerKey returns a limiter that gives each key r requests per second and burst at
@@ -64,41 +50,41 @@ func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options ...Optio
 	return build(rdb, ratelimit.Plan{Rate: r, Burst: burst}, nil, options)
 }
 
+// Tiers returns a limiter like PerKey whose numbers depend on Key.Plan, as
+// ratelimit.Tiers does in memory. Keys whose plan is unknown or unset get the
+// fallback, which must be set. A key that changes plan keeps its balance, as much
+// as the new burst holds.
+func Tiers(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options ...Option) *Limiter {
+	return build(rdb, fallback, plans, options)
+}
+
 func build(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options []Option) *Limiter {
 	c := defaults()
-	c.limit = limitOf(fallback)
+	c.Limit = limitOf(fallback)
 	for _, set := range options {
 		set(&c)
 	}
-	c.law.trip = c.budget
+	c.Law.Trip = c.budget
 	c.setPlans(fallback, plans)
-	bad := errors.Join(present(rdb), c.validate())
+	bad := errors.Join(store.Present(rdb), c.validate())
 	if bad != nil {
 		return &Limiter{conf: &c, bad: bad}
 	}
-	return newLimiter(&c, newRedisStore(rdb, c.budget))
+	return newLimiter(&c, store.New(rdb, c.budget))
 }
 
-// maxCalls bounds a limiter's calls in flight. Many keys at once queue behind it
-// instead of opening a connection each.
-const maxCalls = 64
-
-func newLimiter(c *config, s store) *Limiter {
-	l := &Limiter{conf: c, store: s, start: time.Now(), peers: newPeers(), turns: make(chan struct{}, maxCalls)}
-	l.table = newTable(c.maxKeys, l.newEntry)
-	l.rest = l.newEntry(ratelimit.Key{})
+func newLimiter(c *config, s backend) *Limiter {
+	l := &Limiter{conf: c, link: newLink(c, s)}
+	fresh := func(key ratelimit.Key) *entry { return newEntry(l.link, key) }
+	l.table, l.rest = newTable(c.maxKeys, fresh), fresh(ratelimit.Key{})
 	l.rest.last = true
-	l.health.parts = s.Parts()
-	l.life, l.end = context.WithCancel(context.Background())
-	return l
-}
-
-func (l *Limiter) newEntry(key ratelimit.Key) *entry {
-	return &entry{
-		key:     key,
-		name:    bucketKey(l.conf.name, key),
-		account: newAccount(l.conf.forPlan(key.Plan), l.view()),
+	l.link.any = func() string {
+		if e := l.table.any(); e != nil {
+			return e.name
+		}
+		return l.rest.name
 	}
+	return l
 }
 
 // Take implements ratelimit.Limiter. It asks the store only when nothing is known
@@ -115,21 +101,21 @@ func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, co
 	if d, ok := l.unmetered(key.Plan); ok {
 		return d
 	}
-	if !l.begun.Load() {
-		l.begin()
+	if !l.link.begun.Load() {
+		l.link.begin()
 	}
 	cost, maxWait = max(1, cost), max(0, maxWait)
-	t := now.Sub(l.start)
+	t := now.Sub(l.link.start)
 	e := l.entry(key, t)
 	e.mu.Lock()
-	e.planLocked(l, key.Plan)
-	v := l.decideLocked(e, t, cost, maxWait)
-	if v.call {
-		v, t = l.askLocked(ctx, e, cost, maxWait)
+	e.planLocked(key.Plan)
+	v := e.decideLocked(t, cost, maxWait)
+	if v.Call {
+		v, t = e.askLocked(ctx, cost, maxWait)
 	}
 	d := l.decisionLocked(e, v, t, key, cost)
 	e.mu.Unlock()
-	l.counts.decided(d)
+	l.count(d)
 	return d
 }
 
@@ -140,62 +126,97 @@ func (l *Limiter) entry(key ratelimit.Key, t time.Duration) *entry {
 	switch {
 	case e != nil:
 		return e
-	case l.away.Load():
+	case l.link.away.Load():
 		return l.rest
 	}
-	return l.newEntry(key)
+	return newEntry(l.link, key)
 }
 
-// decideLocked decides from what is known, and starts the call that is due.
-func (l *Limiter) decideLocked(e *entry, t time.Duration, cost int, maxWait time.Duration) verdict {
-	l.overdueLocked(e, t)
-	away := l.away.Load() || e.last
-	if away {
-		e.account.goAway(t, l.view())
-		e.account.outOfReach(t, time.Duration(l.failed.Load()))
+func (l *Limiter) count(d ratelimit.Decision) {
+	switch n := &l.decisions[d.Source]; {
+	case d.Never:
+		l.never.Add(1)
+	case d.OK:
+		n.admitted.Add(1)
+	default:
+		n.refused.Add(1)
 	}
-	v := e.account.take(t, cost, maxWait)
-	if !v.call && !away && e.account.due(t) {
-		l.launchLocked(e)
-	}
-	return v
 }
 
-func (l *Limiter) decisionLocked(e *entry, v verdict, t time.Duration, key ratelimit.Key, cost int) ratelimit.Decision {
+func (l *Limiter) decisionLocked(e *entry, v account.Verdict, t time.Duration, key ratelimit.Key, cost int) ratelimit.Decision {
 	d := ratelimit.Decision{
-		OK: v.ok, Never: v.never, Wait: v.wait, Source: v.source,
-		Policy: l.conf.name, Remaining: e.account.remaining(t), Reset: v.wait,
+		OK: v.Ok, Never: v.Never, Wait: v.Wait, Source: v.Source,
+		Policy: l.conf.name, Remaining: e.account.Remaining(t), Reset: v.Wait,
 	}
-	if v.ok {
-		d.Reset = e.account.whole(d.Remaining)
-		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: cost, At: l.start.Add(t), Mark: mark(t+v.wait, v.source)}
+	if v.Ok {
+		d.Reset = e.account.Whole(d.Remaining)
+		d.Grant = ratelimit.Grant{From: l, Key: key, Cost: cost, At: l.link.start.Add(t), Mark: mark(t+v.Wait, v.Source)}
 	}
 	return d
 }
 
-// Policy implements ratelimit.Limiter: the numbers in force for key, which may be
-// a newer configuration's, lowered by a throttle, or this process' share.
-func (l *Limiter) Policy(key ratelimit.Key) ratelimit.Policy {
-	if d, ok := l.unmetered(key.Plan); ok {
-		return unmeteredPolicy(l.conf.name, d.OK)
-	}
-	c := l.conf.forPlan(key.Plan)
+// Peek implements ratelimit.Peeker. It makes no call: when only the store can
+// tell, the answer is that the request would pass.
+func (l *Limiter) Peek(now time.Time, key ratelimit.Key, cost int, maxWait time.Duration) ratelimit.Decision {
 	if l.bad != nil {
-		return c.limit.policy(c.name)
+		return ratelimit.Decision{Never: true, Source: ratelimit.SourceClosed}
 	}
+	if d, ok := l.unmetered(key.Plan); ok {
+		return d
+	}
+	t := now.Sub(l.link.start)
 	e := l.table.find(key)
 	if e == nil {
-		return c.limit.policy(c.name)
+		e = newEntry(l.link, key)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.account.inForceNow().policy(c.name)
+	v := e.account.Look(t, max(1, cost), max(0, maxWait))
+	v.Ok = v.Ok || v.Call
+	d := l.decisionLocked(e, v, t, key, cost)
+	d.Grant = ratelimit.Grant{}
+	return d
+}
+
+// Undo implements ratelimit.Undoer. Slots go back to this process, and to the
+// bucket when they are not wanted here.
+func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) {
+	l.change(now, g, func(a *account.Account, t, matured time.Duration, s ratelimit.Source) {
+		a.Refund(t, g.Cost, matured, s)
+	})
+}
+
+// Adjust implements ratelimit.Adjuster.
+func (l *Limiter) Adjust(now time.Time, g ratelimit.Grant, by int) {
+	l.change(now, g, func(a *account.Account, t, matured time.Duration, s ratelimit.Source) {
+		a.Adjust(t, max(by, -g.Cost), matured, s)
+	})
+}
+
+func (l *Limiter) change(now time.Time, g ratelimit.Grant, f func(a *account.Account, t, matured time.Duration, s ratelimit.Source)) {
+	t := now.Sub(l.link.start)
+	e := l.table.get(g.Key, t)
+	if e == nil {
+		return
+	}
+	matured, source := unmark(g.Mark)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.account, t, matured, source)
+	e.watchLocked()
+}
+
+// mark packs when a grant matures, and what it came from, into a Grant's mark.
+func mark(t time.Duration, s ratelimit.Source) uint64 { return uint64(t)<<4 | uint64(s) }
+
+func unmark(m uint64) (time.Duration, ratelimit.Source) {
+	return time.Duration(m >> 4), ratelimit.Source(m & 15)
 }
 
 // Validate implements ratelimit.Limiter.
 func (l *Limiter) Validate() error { return l.bad }
 
-// Throttled implements ratelimit.Feedback: everybody who shares key hears that a
+// Throttled implements ratelimit.Feedback: all processes that share key learn that a
 // server asked for less. Nothing passes before pause is over, and the rate is
 // multiplied by factor, to no less than a tenth: once for all who tell it within
 // max(1 s, pause). After that it climbs by 5 % of the full rate a second. A pause
@@ -204,16 +225,16 @@ func (l *Limiter) Throttled(now time.Time, key ratelimit.Key, pause time.Duratio
 	if l.bad != nil {
 		return
 	}
-	t := now.Sub(l.start)
+	t := now.Sub(l.link.start)
 	e := l.table.get(key, t)
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.account.throttled(t, min(max(0, pause), maxPause), factor)
-	if !l.away.Load() && e.account.due(t) {
-		l.launchLocked(e)
+	e.account.Throttled(t, min(max(0, pause), maxPause), factor)
+	if !l.link.away.Load() && e.account.Due(t) {
+		e.launchLocked()
 	}
 }
 
@@ -226,7 +247,7 @@ func (l *Limiter) Close() error {
 	if l.bad != nil {
 		return nil
 	}
-	return l.stop()
+	return l.link.stop()
 }
 
 var (

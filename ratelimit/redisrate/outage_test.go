@@ -9,13 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account/accounttest"
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/redistest"
 )
 
 // outage runs eight processes at twice the ceiling while the store is away from
 // 1.5 s to 5.5 s, and for 5 s after.
-func outage(t *testing.T, s *server, away, back func(), o ...Option) {
+func outage(t *testing.T, s *redistest.Server, away, back func(), o ...Option) {
 	const from, to, end = 1500 * time.Millisecond, 5500 * time.Millisecond, 10500 * time.Millisecond
-	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.client(t) }, 1000, 100, append(o, shipped)...)
+	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.Client(t) }, 1000, 100, append(o, shipped)...)
 	fleet.meet(t, "other")
 	took := make(chan [2]time.Duration, 1)
 	begin := time.Now()
@@ -45,7 +47,7 @@ func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 		}
 	}
 	bound := 1.05 * (100 + 1000*length.Seconds())
-	over := excess(admittedOf(all), 1000, 100)
+	over := accounttest.Excess(admittedOf(all), 1000, 100)
 	slices.Sort(added)
 	t.Logf("%d admitted in an outage of %v, bound %.0f; %d waited, longest %v; then p50 %v; excess over the whole run %.1f; stalled %v",
 		during, length, bound, len(late), added[len(added)-1], added[len(added)/2], over, stalled)
@@ -78,10 +80,10 @@ func outage(t *testing.T, s *server, away, back func(), o ...Option) {
 func sharedAgain(t *testing.T, fleet crowd) {
 	t.Helper()
 	for _, l := range fleet {
-		eventually(t, 5*time.Second, "shared again", func() bool {
+		redistest.Eventually(t, 5*time.Second, "shared again", func() bool {
 			return take(l, "all", 1, 0).Source != ratelimit.SourceShare
 		})
-		if l.Snapshot().Degraded() {
+		if l.Snapshot().Degraded {
 			t.Errorf("%+v", l.Snapshot())
 		}
 	}
@@ -89,18 +91,18 @@ func sharedAgain(t *testing.T, fleet crowd) {
 
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	outage(t, s, func() { s.signal(syscall.SIGSTOP) }, func() { s.signal(syscall.SIGCONT) })
+	s := redistest.Start(t)
+	outage(t, s, func() { s.Signal(syscall.SIGSTOP) }, func() { s.Signal(syscall.SIGCONT) })
 }
 
 func TestKilledServerThatComesBackEmpty(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	outage(t, s, s.kill, s.start)
+	s := redistest.Start(t)
+	outage(t, s, s.Kill, s.Start)
 }
 
 func TestKilledServerWithoutLeases(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
-	outage(t, s, s.kill, s.start, Ahead(0))
+	s := redistest.Start(t)
+	outage(t, s, s.Kill, s.Start, Ahead(0))
 }

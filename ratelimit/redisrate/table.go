@@ -74,7 +74,7 @@ func (t *table) forgetLocked(s *shard, now time.Duration) bool {
 	look := tableLook
 	for k, e := range s.m {
 		if e.mu.TryLock() {
-			idle := e.waiters == 0 && !e.timer && e.account.idle(now)
+			idle := e.waiters == 0 && !e.timer && e.account.Idle(now)
 			e.mu.Unlock()
 			if idle {
 				delete(s.m, k)

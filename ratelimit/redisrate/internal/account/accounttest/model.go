@@ -1,0 +1,172 @@
+// Package accounttest has what programs in virtual time need: the script's law in Go,
+// and the measure of a bound.
+package accounttest
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+)
+
+// Model is the script's law in Go, written from the package comment rather than
+// from the script: the oracle of a differential test, and the store of everything
+// that runs in virtual time.
+type Model struct {
+	now     func() int64 // microseconds
+	Buckets map[string]*bucket
+	Down    func() bool
+	Calls   int
+}
+
+type bucket struct {
+	tokens, last, pause, hold int64
+	mult                      int64
+	epoch                     int64
+	limit                     account.Limit
+	out, cur, prev            int64
+	cell                      int64
+	expires                   int64
+}
+
+func NewModel(now func() int64) *Model {
+	return &Model{now: now, Buckets: map[string]*bucket{}}
+}
+
+func (m *Model) Beat(context.Context, string, string, time.Duration, bool) (int, error) {
+	return 1, nil
+}
+func (m *Model) Parts() bool  { return false }
+func (m *Model) Close() error { return nil }
+
+func (m *Model) Lease(_ context.Context, r account.Request) (account.Reply, error) {
+	m.Calls++
+	if m.Down != nil && m.Down() {
+		return account.Reply{}, context.DeadlineExceeded
+	}
+	now := m.now()
+	b := m.Buckets[r.Key]
+	if b == nil || b.expires <= now {
+		b = &bucket{tokens: int64(r.Limit.Burst) * account.Micro, last: now, mult: account.Micro, limit: r.Limit, cell: now}
+	} else {
+		c := *b
+		b = &c
+	}
+	was := b.limit
+	if was.Version <= r.Limit.Version {
+		b.limit = r.Limit
+	}
+	write := r.Touch || r.Gone != 0
+	now, write = b.clock(now, write)
+	b.age(now, r.Life.Microseconds())
+	b.refill(now, was)
+	b.tokens = min(b.tokens, int64(b.limit.Burst)*account.Micro)
+	b.out = max(0, b.out-int64(r.Gone))
+	write = b.change(now, r) || write
+	rep := b.grant(now, r)
+	if rep.Granted > 0 || write {
+		full := (float64(b.limit.Burst)*account.Micro-float64(b.tokens))/(b.limit.Rate*rep.Multiplier) + float64(max(0, b.pause-now))
+		if rep.Multiplier < 1 {
+			full = max(full, float64(max(0, b.hold-now)+(account.Micro-b.mult)*20))
+		}
+		b.expires = m.now() + (int64(math.Ceil(full/1000))+1000)*1000
+		m.Buckets[r.Key] = b
+	}
+	return rep, nil
+}
+
+// clock makes a step back harmless.
+func (b *bucket) clock(now int64, write bool) (int64, bool) {
+	if step := b.last - now; step > account.Micro {
+		b.last, write = now, true
+		b.pause, b.hold, b.cell = max(0, b.pause-step), max(0, b.hold-step), max(0, b.cell-step)
+	}
+	return max(now, b.last), write
+}
+
+// age forgets slots that must have perished.
+func (b *bucket) age(now, life int64) {
+	if life > 0 && now-b.cell >= 2*life {
+		b.cell, b.cur, b.prev = now, 0, 0
+	} else if life > 0 && now-b.cell >= life {
+		b.cell, b.cur, b.prev = b.cell+life, 0, b.cur
+	}
+	b.out = max(0, min(b.out, b.cur+b.prev))
+}
+
+// multiplier climbs 5 % of the full rate a second after hold.
+func (b *bucket) multiplier(now int64) int64 {
+	return min(account.Micro, b.mult+max(0, now-b.hold)/20)
+}
+
+// area is the multiplier summed from hold to x microseconds later.
+func (b *bucket) area(x int64) float64 {
+	m, top := float64(b.mult)/account.Micro, float64(account.Micro-b.mult)*20
+	f := float64(x)
+	if f <= 0 {
+		return m * f
+	}
+	if f <= top {
+		return m*f + f*f/40000000
+	}
+	return m*top + top*top/40000000 + f - top
+}
+
+func (b *bucket) refill(now int64, was account.Limit) {
+	from, top := max(b.last, b.pause), (int64(was.Burst)-b.out)*account.Micro
+	b.last = now
+	if now <= from {
+		return
+	}
+	gain := (b.area(now-b.hold) - b.area(from-b.hold)) * was.Rate
+	whole := math.Floor(gain + 0.001)
+	sum := float64(b.tokens) + whole
+	if sum < float64(top) {
+		b.last = now - int64(max(0, gain-whole)/(was.Rate*float64(b.multiplier(now))/account.Micro))
+	}
+	b.tokens = max(b.tokens, int64(min(sum, float64(top))))
+}
+
+func (b *bucket) change(now int64, r account.Request) (changed bool) {
+	if r.Debit > 0 {
+		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.Burst), int64(b.limit.Rate*2))*account.Micro), b.tokens-r.Debit), true
+	}
+	if r.Lack > 0 {
+		b.tokens, changed = min(b.tokens, max(0, int64(b.limit.Burst)*account.Micro-r.Lack)), true
+	}
+	if r.Charge > 0 {
+		b.tokens, changed = b.tokens-r.Charge, true
+	} else if r.Charge < 0 {
+		b.tokens, changed = max(b.tokens, min((int64(b.limit.Burst)-b.out)*account.Micro, b.tokens-r.Charge)), true
+	}
+	if r.Pause > 0 {
+		b.pause, changed = max(b.pause, now+r.Pause.Microseconds()), true
+	}
+	if c := account.PPM(r.Cut); c < account.Micro && now >= b.hold && (r.Seen < 0 || r.Seen == b.epoch) {
+		b.mult = max(account.Micro/10, b.multiplier(now)*c/account.Micro)
+		b.hold, b.epoch, changed = now+max(account.Micro, r.Pause.Microseconds()), b.epoch+1, true
+	}
+	return changed
+}
+
+func (b *bucket) grant(now int64, r account.Request) account.Reply {
+	m := float64(b.multiplier(now)) / account.Micro
+	paused := max(0, b.pause-now)
+	free := int(math.Floor((float64(b.tokens+r.Reserve) - float64(paused)*b.limit.Rate*m) / account.Micro))
+	g := min(r.Want, free, max(r.Need, r.Share, floorHalf(free)))
+	if g < max(1, r.Least) {
+		g = 0
+	}
+	rep := account.Reply{
+		Granted: g, Before: b.tokens, Limit: b.limit, Multiplier: m,
+		Pause: time.Duration(paused) * time.Microsecond, Epoch: b.epoch,
+	}
+	b.tokens -= int64(g) * account.Micro
+	if r.Life > 0 {
+		b.out, b.cur = b.out+int64(g), b.cur+int64(g)
+	}
+	return rep
+}
+
+func floorHalf(n int) int { return int(math.Floor(float64(n) / 2)) }

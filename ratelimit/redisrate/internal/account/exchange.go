@@ -1,0 +1,300 @@
+package account
+
+import "time"
+
+// What an account says to the store, when, and what it makes of the answer.
+
+// Due says whether a call should be made without a waiting request: the next lease,
+// tokens to give back, or a look whether the store is back.
+func (a *Account) Due(t time.Duration) bool {
+	switch {
+	case a.flights.current != 0 || a.flights.n >= maxFlights || t < a.next:
+		return false
+	case a.away, a.late(t), a.credit != 0, a.hint.fresh, a.unheard.owed(a.inForce.Burst) > 0:
+		return true
+	case !a.terms.Leasing || !a.known || a.held > a.low || t < a.pause:
+		return false
+	case !a.more(a.terms.Tau, t):
+		return false
+	}
+	return a.balance+(t-a.heard).Seconds()*a.speed()+float64(a.terms.Reserve) >= 1
+}
+
+// late says that another call should be made beside those that are late: to pay for
+// what was let through, or to ask ahead for the key's next request.
+func (a *Account) late(t time.Duration) bool {
+	f := &a.flights
+	switch {
+	case f.late == 0:
+		return false
+	case a.advance > f.want, !a.known && f.n < 2:
+		return true
+	}
+	return a.known && a.balance+(t+a.view.Trip/2-a.heard).Seconds()*a.speed() >= float64(f.want+1)
+}
+
+// Ask writes the call to make for need tokens that callers wait for, some of them
+// as long as patience, the smallest at a time being least.
+func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) Request {
+	if owed := a.advance - a.flights.want; owed > 0 {
+		need, least = need+owed, 1
+	} else if need == 0 && a.late(t) {
+		need, least = 1, 1
+	}
+	r := Request{Limit: a.conf.Limit, Want: need, Need: need, Least: least}
+	a.hint.into(&r, t)
+	r.Reserve = int64(patience.Seconds() * a.speed() * Micro)
+	expected := a.per(a.terms.Tau, t)
+	if a.terms.Leasing {
+		r.Life, r.Gone = a.terms.life, a.gone
+		r.Share = a.terms.Q
+		if expected >= 1 && (need > 0 || t-a.lastAsk < a.terms.Tau) {
+			r.Want = max(need, min(max(int(expected)+1, a.terms.Q), a.terms.most))
+		}
+		if ahead := int64(a.terms.Reserve) * Micro; r.Reserve <= ahead {
+			r.Reserve = ahead
+		} else {
+			r.Want = need // others must not wait for what was not asked for here
+		}
+	}
+	r.Debit = a.unheard.tell(a.inForce.Burst)
+	a.flights.start(t, &r)
+	if a.away && !a.terms.Leasing && a.conf.Fallback == fallShare {
+		r.Lack = a.lack(t)
+	}
+	r.Charge = -int64(a.credit) * Micro
+	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
+	return r
+}
+
+// Apply takes in the answer to request r, sent at sent. Answers may come in any
+// order: each pays what it granted, and the newest call's says what the bucket holds.
+func (a *Account) Apply(t, sent time.Duration, r Request, rep Reply, v View) {
+	if a.away {
+		a.comeBack(t)
+	}
+	newest := a.flights.land(r, true)
+	a.retries = 0
+	a.hint.told(true)
+	a.unheard.told(r.Debit)
+	if newest {
+		a.learn(t, rep)
+	}
+	a.retune(v)
+	if rep.Granted > 0 {
+		a.add(lease{
+			at: max(t, a.pause), balance: float64(rep.Before) / Micro,
+			rate: a.speed(), granted: rep.Granted,
+		})
+		a.pay(rep.Granted)
+	}
+	a.settleAdvance()
+	if newest {
+		a.pace(sent, r, rep.Granted)
+	}
+}
+
+// learn keeps what the bucket said of itself.
+func (a *Account) learn(t time.Duration, rep Reply) {
+	a.known = true
+	a.heard, a.inForce, a.multiplier, a.epoch = t, rep.Limit, rep.Multiplier, rep.Epoch
+	a.balance = float64(rep.Before)/Micro - float64(rep.Granted)
+	if !a.hint.fresh {
+		a.pause = 0
+	}
+	if rep.Pause > 0 {
+		a.pause = t + rep.Pause
+	}
+}
+
+// pace sets when the next call may be made. A bucket that gave less than a full
+// lease is dry: asking again at once would only take the scraps one by one.
+func (a *Account) pace(sent time.Duration, r Request, granted int) {
+	// What is left when the next lease is asked for lasts until it arrives.
+	bridge := float64(a.terms.trip+a.conf.Law.Tau/2) / float64(a.terms.trip+a.conf.Law.Tau)
+	a.low, a.next = int(float64(granted)*bridge), 0
+	if !a.terms.Leasing || granted >= min(r.Want, a.terms.Q) {
+		return
+	}
+	a.next = sent + a.terms.Tau/2
+	if a.held == 0 {
+		a.low = 0
+	}
+}
+
+// pay spends what was just granted on what was let through before it came.
+func (a *Account) pay(granted int) {
+	n := min(granted, a.advance)
+	a.advance -= n
+	if more := min(granted-n, a.unheard.owed(granted)); more > 0 {
+		a.unheard.add(-more)
+		n += more
+	}
+	a.spend(n)
+	a.gone += n
+}
+
+// settleAdvance leaves what no call in flight can pay to be charged to the bucket.
+func (a *Account) settleAdvance() {
+	if a.flights.n == 0 && a.advance > 0 {
+		a.unheard.add(a.advance)
+		a.advance = 0
+	}
+}
+
+// Fail takes in that a call got no answer; the next is made after backoff. It is no
+// news of the key when a call made later was answered.
+func (a *Account) Fail(t time.Duration, r Request, lost bool, v View) {
+	newer := a.flights.land(r, false)
+	a.hint.told(false)
+	a.unheard.untold(r.Debit)
+	switch {
+	case a.away || newer && !(lost && a.flights.late == 0):
+		a.GoAway(t, v)
+		a.OutOfReach(t, t)
+		a.next = t + RetryDelay(a.retries)
+		a.retries++
+	case newer: // a connection broke: one more try before the share decides
+		a.flights.late++
+	}
+	a.settleAdvance()
+}
+
+// Overdue says that a call is late: requests that wait for it are decided without it.
+func (a *Account) Overdue(serial int64) { a.flights.overdue(serial) }
+
+// Listen makes the share decide when the store has said nothing for that long.
+func (a *Account) Listen(t, silence time.Duration, v View) {
+	if f := &a.flights; f.late > 0 && f.n > 0 && t-f.since >= silence {
+		a.GoAway(t, v)
+	}
+}
+
+// Uncovered says that another call may be made for requests that wait for so many
+// tokens, since those in flight do not ask for all of them.
+func (a *Account) Uncovered(need int) bool {
+	return need > a.held+a.flights.want && a.flights.n < maxFlights
+}
+
+// Missing is what to ask for when requests wait for so many tokens.
+func (a *Account) Missing(need int) int { return max(1, need-a.held-a.flights.want) }
+
+// settleTime is how long after its return a process stays inside its share as
+// well: others may still be on theirs, and together they must not exceed the
+// ceiling. It covers the longest pause between two looks at the store.
+const settleTime = maxProbe + maxProbe/2
+
+// briefly is an absence too short for others to have noticed.
+const briefly = 250 * time.Millisecond
+
+// GoAway makes the share decide. It starts with the slots this process holds and
+// its part of the bucket's last balance, which is below zero when slots were handed
+// out ahead of the rate: all together that is what one bucket would hold now.
+func (a *Account) GoAway(t time.Duration, v View) {
+	if a.away {
+		return
+	}
+	a.view = v
+	a.away, a.since = true, t
+	a.unheard.add(a.advance)
+	a.advance = 0
+	held := a.clear()
+	a.gone += held
+	start := float64(held) + a.entitled(t) - max(0, a.unheard.spent)
+	a.unheard.spent -= float64(held)
+	if t < a.settle { // a flap mints nothing
+		a.share.refill(t)
+		start = min(start, a.share.tokens)
+	}
+	a.share = newShare(t, Limit{Rate: a.speed(), Burst: a.inForce.Burst}, a.part(), start)
+	a.OutOfReach(t, t)
+}
+
+// OutOfReach takes in a call that failed, for this key or another.
+func (a *Account) OutOfReach(t, failed time.Duration) {
+	if !a.away || failed < a.unheard.failed {
+		return
+	}
+	deficit := 0.0
+	if a.conf.Fallback == fallShare {
+		deficit = a.share.deficit(t)
+	}
+	a.unheard.mark(failed, deficit)
+}
+
+// lack is what the one bucket would be missing if all shares were as empty as this
+// process': micro-tokens. While some are back and others are not, the bucket fills
+// up faster than those who are back may draw, and it would greet the last of them
+// with a second burst. Slots that are out hold it down; without any, this does.
+func (a *Account) lack(t time.Duration) int64 {
+	return int64(a.share.deficit(t) / a.share.burst * float64(a.inForce.Burst) * Micro)
+}
+
+// comeBack makes the bucket decide again, after it was told what is owed.
+func (a *Account) comeBack(t time.Duration) {
+	a.away = false
+	a.unheard.spent = max(0, a.unheard.spent)
+	if t-a.since >= briefly && a.conf.Fallback == fallShare {
+		a.settle = t + settleTime
+	}
+}
+
+// Throttled pauses the key here at once, and in all processes with the next call.
+func (a *Account) Throttled(t, pause time.Duration, factor float64) {
+	h := &a.hint
+	if h.fresh {
+		factor = min(factor, h.cut)
+	}
+	a.hint = hint{fresh: true, until: max(h.until, t+pause), epoch: a.epoch, cut: factor}
+	a.pause = max(a.pause, a.hint.until)
+	a.next = min(a.next, t)
+}
+
+func (a *Account) lose(n int) {
+	if n == 0 {
+		return
+	}
+	a.wasted += uint64(n)
+	a.gone += n
+	if !a.terms.Leasing {
+		a.credit += n // taken one by one: worth a call to return
+	}
+}
+
+// Lull gives back slots that were not asked for lately, so that the bucket can
+// fill again; it says whether there is something to tell.
+func (a *Account) Lull(t time.Duration) bool {
+	a.lose(a.expire(t))
+	if a.away || a.flights.n > 0 || t-a.lastAsk < a.terms.Tau {
+		return false
+	}
+	n := a.clear()
+	a.credit += n
+	a.gone += n
+	return a.unsaid() && t >= a.next
+}
+
+// Watch says that there is something to give back if it is not asked for.
+func (a *Account) Watch() bool { return a.held > 0 || a.unsaid() }
+
+// Interval is how long a key is not asked for before its slots are given back.
+func (a *Account) Interval() time.Duration { return a.terms.Tau }
+
+// unsaid says that the bucket should know what became of slots. A single one is
+// not worth a call: the bucket forgets it within its life.
+func (a *Account) unsaid() bool { return a.credit != 0 || a.terms.Leasing && a.gone > 1 }
+
+// Owes says that tokens were let through which the bucket was not charged.
+func (a *Account) Owes() bool { return a.unheard.owed(a.inForce.Burst) > 0 }
+
+// Idle says that forgetting the account loses nothing.
+func (a *Account) Idle(t time.Duration) bool {
+	a.lose(a.expire(t))
+	switch {
+	case a.flights.n > 0 || a.held > 0 || a.credit != 0 || a.unheard.owed(a.inForce.Burst) > 0 || t < a.pause:
+		return false
+	case a.away:
+		return a.share.full(t)
+	}
+	return t >= a.settle
+}

@@ -1,0 +1,52 @@
+package account
+
+import "time"
+
+// flights are a key's calls in flight. Usually there is one. A call that is late is
+// not waited for any longer, and another may be made beside it.
+type flights struct {
+	serial  int64 // of the last call made
+	heard   int64 // of the newest call that was answered
+	current int64 // of the call that is waited for; 0 for none
+	n       int
+	want    int           // tokens they ask for
+	late    int           // calls that became late since the last answer
+	since   time.Duration // when the first of those that were not answered was made
+}
+
+// maxFlights bounds a key's calls in flight.
+const maxFlights = 4
+
+func (f *flights) start(t time.Duration, r *Request) {
+	if f.n == 0 {
+		f.since = t
+	}
+	f.serial++
+	r.Serial = f.serial
+	f.current = f.serial
+	f.n++
+	f.want += r.Want
+}
+
+// land takes a call off the list. It says whether no call made later was answered.
+func (f *flights) land(r Request, answered bool) (newest bool) {
+	f.n--
+	f.want -= r.Want
+	if f.current == r.Serial {
+		f.current = 0
+	}
+	if newest = r.Serial > f.heard; newest && answered {
+		f.heard, f.late, f.since = r.Serial, 0, 0
+	}
+	return newest
+}
+
+// overdue says that a call is late: requests that wait for it are decided without it.
+func (f *flights) overdue(serial int64) {
+	if f.current == serial {
+		f.current = 0
+	}
+	if serial > f.heard {
+		f.late++
+	}
+}

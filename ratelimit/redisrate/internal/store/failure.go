@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
+)
+
+var ErrLate = errors.New("redisrate: the call ran too late")
+
+var answers = []struct {
+	prefix string
+	why    account.Why
+}{
+	{"READONLY", account.WhyReadOnly}, {"LOADING", account.WhyLoading}, {"OOM", account.WhyMemory}, {"MISCONF", account.WhyMemory},
+	{"CLUSTERDOWN", account.WhyCluster}, {"MOVED", account.WhyCluster}, {"ASK", account.WhyCluster}, {"TRYAGAIN", account.WhyCluster},
+	{"MASTERDOWN", account.WhyCluster}, {"NOAUTH", account.WhyAuth}, {"WRONGPASS", account.WhyAuth}, {"NOPERM", account.WhyAuth},
+}
+
+// WhyOf sorts an error of a call.
+func WhyOf(err error) account.Why {
+	var op *net.OpError
+	switch {
+	case err == nil:
+		return account.WhyNothing
+	case errors.Is(err, ErrLate):
+		return account.WhyLate
+	case fromServer(err):
+		for _, a := range answers {
+			if redis.HasErrorPrefix(err, a.prefix) {
+				return a.why
+			}
+		}
+		return account.WhyError
+	case isTimeout(err):
+		return account.WhyTimeout
+	case errors.As(err, &op) && op.Op == "dial":
+		return account.WhyRefused
+	}
+	return account.WhyLost
+}
+
+func fromServer(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer)
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
