@@ -110,6 +110,7 @@ func (c *config) own(prev *config) {
 	c.Anonymous = ratelimit.Own(c.Anonymous, prev.Anonymous)
 	c.Address = ratelimit.Own(c.Address, prev.Address)
 	c.Quota = ratelimit.Own(c.Quota, prev.Quota)
+	c.HTTP.PreflightRate = ratelimit.Own(c.HTTP.PreflightRate, prev.HTTP.PreflightRate)
 	c.remote = !ratelimit.InMemory(c.Rate) || !ratelimit.InMemory(c.Anonymous) || !ratelimit.InMemory(c.Quota)
 	c.plans, c.strangers = ratelimit.PlannerOf(c.Rate), ratelimit.PlannerOf(c.Anonymous)
 }

@@ -120,7 +120,29 @@ type HTTP struct {
 	// their slot to the end. False: responses are watched, since a fast failure is not
 	// throughput.
 	DisableResponseWrapping bool
+	// Preflights says how CORS preflights are counted. Zero: PreflightsUncharged.
+	Preflights Preflights
+	// PreflightRate limits preflights by client address, unless they are counted as
+	// others. Nil: 10 a second, bursts of 100.
+	PreflightRate ratelimit.Limiter
 }
+
+// Preflights says how CORS preflights are counted: requests that a browser sends on
+// its own account, without credentials, before it sends those of a page. A request is
+// one when it is an OPTIONS with Origin and Access-Control-Request-Method, which any
+// client can send as well.
+type Preflights uint8
+
+const (
+	// PreflightsUncharged takes no token of a caller and makes no look-up. Beyond
+	// PreflightRate the answer is 429. They take a slot, and rank at most Normal.
+	PreflightsUncharged Preflights = iota
+	// PreflightsAsOthers counts them as any other request.
+	PreflightsAsOthers
+	// PreflightsAnswered is for a CORS layer inside the gate that answers preflights by
+	// itself: up to PreflightRate they pass without a slot, as exempt.
+	PreflightsAnswered
+)
 
 // Layers name parts of the gate.
 type Layers uint8
@@ -178,6 +200,9 @@ func (o Options) withDefaults() Options {
 	o.Anonymous = limiterOr(o.Anonymous, o.Rate)
 	o.Address = limiterOr(o.Address, ratelimit.Unlimited)
 	o.Quota = limiterOr(o.Quota, ratelimit.Unlimited)
+	if o.HTTP.PreflightRate == nil {
+		o.HTTP.PreflightRate = ratelimit.PerKey(10, 100, ratelimit.Name("preflight"))
+	}
 	return o
 }
 
@@ -194,7 +219,7 @@ func (o Options) validate() error {
 	for _, l := range []struct {
 		field string
 		ratelimit.Limiter
-	}{{"Rate", o.Rate}, {"Anonymous", o.Anonymous}, {"Address", o.Address}, {"Quota", o.Quota}} {
+	}{{"Rate", o.Rate}, {"Anonymous", o.Anonymous}, {"Address", o.Address}, {"Quota", o.Quota}, {"HTTP.PreflightRate", o.HTTP.PreflightRate}} {
 		if l.Limiter == nil {
 			continue
 		}
@@ -213,6 +238,9 @@ func (o Options) validate() error {
 	}
 	if o.CallerCap < 0 {
 		errs = append(errs, fmt.Errorf("Options.CallerCap = %d: must not be negative", o.CallerCap))
+	}
+	if o.HTTP.Preflights > PreflightsAnswered {
+		errs = append(errs, fmt.Errorf("Options.HTTP.Preflights = %d: unknown value", o.HTTP.Preflights))
 	}
 	if _, named := o.Pools[""]; named {
 		errs = append(errs, errors.New(`Options.Pools[""]: the unnamed pool is Options.Pool`))

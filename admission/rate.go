@@ -13,7 +13,7 @@ import (
 
 // The limits, in the order they are asked.
 const (
-	byAddress = iota // Options.Address, before the caller is known
+	byAddress = iota // Options.Address or, for preflights, HTTP.PreflightRate, before the caller is known
 	byCaller         // Options.Rate or Options.Anonymous
 	byRoute          // the route's own
 	byQuota          // Options.Quota
@@ -219,9 +219,9 @@ func (v *visit) unspent() {
 }
 
 // withinAddress asks the limit that comes before the caller is known.
-func (v *visit) withinAddress(ctx context.Context) bool {
+func (v *visit) withinAddress(ctx context.Context, limit ratelimit.Limiter) bool {
 	v.taken.key, v.taken.cost, v.taken.at = addressKey(v.taken.address), 1, v.now
-	v.ask(ctx, byAddress, v.Address)
+	v.ask(ctx, byAddress, limit)
 	return v.settle()
 }
 

@@ -33,13 +33,20 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 		return
 	}
 	x := exchange{arrive(g, rt), w, r}
-	if !x.read() || !x.admit(r.Context()) {
-		x.refused()
-		x.answer()
+	switch {
+	case !x.read():
+	case x.free && x.HTTP.Preflights == PreflightsAnswered:
 		x.leave()
+		exempt(g, rt)
+		next.ServeHTTP(w, r)
+		return
+	case x.admit(r.Context()):
+		x.run(next)
 		return
 	}
-	x.run(next)
+	x.refused()
+	x.answer()
+	x.leave()
 }
 
 // exempt counts a request to an exempt route.
@@ -56,7 +63,7 @@ func exempt(g *Gate, rt *route) {
 func (x exchange) read() bool {
 	rt := x.route
 	x.Pool, x.Cost, x.Bytes = rt.pool, rt.cost, x.r.ContentLength
-	x.Level, x.free = rt.level, preflight(x.r)
+	x.Level, x.free = rt.level, x.HTTP.Preflights != PreflightsAsOthers && preflight(x.r)
 	x.Deadline = x.deadline()
 	known := x.identify()
 	if known && rt.costOf != nil {
@@ -112,12 +119,17 @@ func (x exchange) answerable() time.Duration {
 }
 
 // identify finds out who asks. The address is limited first, so that made-up
-// credentials cannot buy look-ups; unknown callers are charged to it too.
+// credentials cannot buy look-ups; unknown callers are charged to it too. Preflights
+// have a limit of their own there.
 func (x exchange) identify() bool {
-	if x.Address != ratelimit.Unlimited && !x.free {
+	limit := x.Address
+	if x.free {
+		limit = x.HTTP.PreflightRate
+	}
+	if limit != ratelimit.Unlimited {
 		x.arrival()
 		x.taken.address = x.addresses.Key(x.r)
-		if !x.withinAddress(x.r.Context()) {
+		if !x.withinAddress(x.r.Context(), limit) {
 			x.Caller = caller.OfAddress(x.taken.address)
 			return false
 		}
@@ -158,6 +170,9 @@ func refusal(r shed.Reason) bool { return r.Refused() && int(r) < shed.ReasonCou
 // lowered by the client if it wishes.
 func (x exchange) rank() priority.Level {
 	level := x.asSold(x.route.level)
+	if x.free {
+		level = min(level, priority.Normal)
+	}
 	if x.HTTP.LevelHeader != "" {
 		level = lowered(level, x.r.Header[x.HTTP.LevelHeader])
 	}
@@ -179,8 +194,7 @@ func lowered(route priority.Level, values []string) priority.Level {
 	return min(route, wish)
 }
 
-// preflight reports whether r is a CORS preflight. A browser sends it on its own
-// account, so it is not charged; it still needs a slot.
+// preflight reports whether r is shaped like a CORS preflight.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions &&
 		r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""

@@ -78,7 +78,7 @@ func (t *tally) read(s *Stats) {
 
 // LimitStats is a snapshot of one of a gate's limits.
 type LimitStats struct {
-	Name   string           // "rate", "anonymous", "address", "quota"; "route": those of the routes, together
+	Name   string           // "rate", "anonymous", "address", "quota"; "preflight", once there was one; "route": those of the routes, together
 	Policy ratelimit.Policy // the numbers of a caller without a plan; zero for "route", where they differ
 	ratelimit.Stats
 }
@@ -92,6 +92,9 @@ func limitStats(g *Gate, c *config) (all []LimitStats) {
 		if l.Limiter != ratelimit.Unlimited {
 			all = append(all, LimitStats{l.name, l.Policy(ratelimit.Key{}), ratelimit.StatsOf(l.Limiter)})
 		}
+	}
+	if preflights := ratelimit.StatsOf(c.HTTP.PreflightRate); preflights.Keys > 0 {
+		all = append(all, LimitStats{"preflight", c.HTTP.PreflightRate.Policy(ratelimit.Key{}), preflights})
 	}
 	if routes, limited := routeStats(g, c); limited {
 		all = append(all, routes)

@@ -19,7 +19,7 @@ type visit struct {
 	now     time.Time // when the next step is decided
 	arrived time.Time // zero: not asked for
 	Ticket
-	free bool // takes no token: a CORS preflight
+	free bool // takes no token of a caller: a CORS preflight
 
 	taken receipts
 	sold

@@ -19,6 +19,7 @@ import (
 func Open() *admission.Gate {
 	return admission.MustNew(admission.Options{
 		Name: "open", Rate: ratelimit.Unlimited, Pool: admission.Pool{Limit: shed.Fixed(1 << 20), MaxWait: admission.NoWait},
+		HTTP: admission.HTTP{PreflightRate: ratelimit.Unlimited},
 	})
 }
 
@@ -29,7 +30,7 @@ func Refuse(r shed.Reason) *admission.Gate {
 	if !r.Refused() || int(r) >= shed.ReasonCount {
 		panic(fmt.Sprintf("admissiontest: Refuse(%v): not a refusal", r))
 	}
-	return admission.MustNew(admission.Options{Name: "refusing", Rate: refusing(r)})
+	return admission.MustNew(admission.Options{Name: "refusing", Rate: refusing(r), HTTP: admission.HTTP{Preflights: admission.PreflightsAsOthers}})
 }
 
 // refusing is a limiter that refuses everything and names the reason.
