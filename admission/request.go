@@ -117,6 +117,14 @@ func (r *request) timedLocked() context.Context {
 	return r.timer
 }
 
+// running reports whether the request is still being served. One that is over admits
+// nothing more, however long its context is kept.
+func (r *request) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.visit != nil
+}
+
 // charge adjusts what the request was charged, once and before its end.
 func (r *request) charge(cost int) bool {
 	r.mu.Lock()

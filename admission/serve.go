@@ -23,7 +23,7 @@ type exchange struct {
 
 // serve is the middleware: read the request, decide, run or refuse.
 func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http.Handler) {
-	if met, _ := r.Context().Value(requestKey{g}).(*request); met != nil {
+	if met, _ := r.Context().Value(requestKey{g}).(*request); met != nil && met.running() {
 		next.ServeHTTP(w, r) // decided where the request met this gate first
 		return
 	}
