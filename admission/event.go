@@ -72,10 +72,15 @@ func (os *observers) comparable() (some []Observer) {
 	return some
 }
 
-func (os *observers) Observe(e Event) {
-	for _, o := range *os {
-		o.Observe(e)
+func (os *observers) Observe(e Event) { tellAll(*os, e) }
+
+// tellAll tells each, also those after one that panics.
+func tellAll(os observers, e Event) {
+	if len(os) == 0 {
+		return
 	}
+	defer tellAll(os[1:], e)
+	os[0].Observe(e)
 }
 
 func (os *observers) Attach(gate string, snapshot func() Stats) {

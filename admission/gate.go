@@ -163,7 +163,7 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 	if !v.admit(ctx) {
 		v.refused()
 		rej := v.rejection()
-		v.leave()
+		v.tellRefused()
 		return Permit{}, rej
 	}
 	return Permit{pool: v.at, slot: v.slot, visit: v}, nil

@@ -51,7 +51,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		Pool: admission.Pool{Limit: shed.Throughput{Max: 5, Initial: 5}, MaxWaiting: 6, MaxWaitingBytes: 8 << 10, MaxWait: 30 * time.Millisecond, CriticalReserve: 1},
 		Pools: map[string]admission.Pool{
 			"narrow": {Limit: shed.Fixed(1), MaxWait: admission.NoWait},
-			"short":  {Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: time.Minute},
+			"short":  {Limit: shed.Fixed(1), MaxWaiting: 1, MaxWait: 25 * time.Millisecond},
 		},
 		Deadline: admission.TimeoutHeader("X-Timeout", time.Second), Observer: heard,
 		Pressure: pressure.Guard{Signals: []pressure.Signal{{
@@ -82,6 +82,7 @@ func mixedRoutes(heard admission.Observer) (*admission.Gate, []http.Handler) {
 		g.At(priority.Normal, admission.Exempt())(work),
 		g.At(priority.Normal, admission.InPool("narrow"))(work),
 		g.At(priority.Normal, admission.InPool("short"))(work),
+		g.At(priority.High, admission.InPool("short"))(work),
 		g.At(priority.Normal, admission.Rate(closedAtTimes{ratelimit.PerKey(1000, 1000), new(atomic.Int64)}))(work),
 	}
 }

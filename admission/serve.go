@@ -46,7 +46,7 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 	}
 	x.refused()
 	x.answer()
-	x.leave()
+	x.tellRefused()
 }
 
 // exempt counts a request to an exempt route.

@@ -166,7 +166,7 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 	return true
 }
 
-// refused ends a visit without a slot: counted, told to the observer, and over.
+// refused accounts for a visit that ends without a slot.
 func (v *visit) refused() {
 	v.count(v.reason)
 	if v.ownLimit() {
@@ -175,6 +175,12 @@ func (v *visit) refused() {
 	if v.reason != shed.Draining && v.gate.draining.Load() {
 		v.gate.notifyIdle() // a slot that came when the client was gone has been given back
 	}
+}
+
+// tellRefused tells the observer of a refusal, last of all: a panic of its own then
+// takes nothing from the caller's answer.
+func (v *visit) tellRefused() {
+	defer v.leave()
 	if v.Observer != nil {
 		e := v.event()
 		e.Reason, e.RetryAfter = v.reason, v.retryAfter
@@ -182,17 +188,22 @@ func (v *visit) refused() {
 	}
 }
 
-// ended accounts for the end of admitted work whose slot is already back.
+// ended accounts for the end of admitted work whose slot is already back. The observer
+// is told last, and a waiting Drain even if it panics.
 func (v *visit) ended(o shed.Outcome, served time.Duration, streamed bool) {
 	v.leaveCaps()
 	if streamed {
 		v.gate.streams.Add(-1)
 	}
+	defer v.finished()
 	if v.Observer != nil {
 		e := v.event()
 		e.Outcome, e.Served, e.Streamed, e.Waited = o, served, streamed, v.slot.Waited
 		v.Observer.Observe(e)
 	}
+}
+
+func (v *visit) finished() {
 	if v.gate.draining.Load() {
 		v.gate.notifyIdle()
 	}
