@@ -152,8 +152,8 @@ func (t *sender) send(req *http.Request, a *attempt) (*http.Response, error) {
 }
 
 // prepare gives out a URL and a header of its own, and the fields that speak of this
-// attempt. They are set over what came in: a proxy that passes its caller's deadline
-// on would promise time that is spent.
+// attempt. They are set over what came in, and removed where this side has nothing to
+// say: a proxy that passes its caller's deadline on would promise time that is spent.
 func (t *sender) prepare(out *http.Request, a *attempt) {
 	a.url = *out.URL
 	out.URL, out.Header = &a.url, out.Header.Clone()
@@ -161,12 +161,14 @@ func (t *sender) prepare(out *http.Request, a *attempt) {
 		out.Header = make(http.Header)
 	}
 	if t.deadline != "" {
+		delete(out.Header, t.deadline)
 		if left, ok := t.left(out.Context()); ok {
 			a.timeout[0] = strconv.FormatInt(max(left.Milliseconds(), 1), 10)
 			out.Header[t.deadline] = a.timeout[:]
 		}
 	}
 	if t.level != "" {
+		delete(out.Header, t.level)
 		if l, ok := priority.FromContext(out.Context()); ok {
 			out.Header[t.level] = []string{l.String()}
 		}

@@ -81,6 +81,26 @@ func TestWhatABreakerIsTold(t *testing.T) {
 	}
 }
 
+func TestWhatTheBreakerRefusesIsCountedAndObserved(t *testing.T) {
+	open := errors.New("circuit is open")
+	seen := &recorder{}
+	rt := outbound.MustNew(outbound.Options{
+		Base: tripper(idle), Observer: seen,
+		Breaker: func(*http.Request) outbound.Breaker {
+			return outbound.Breaker{Execute: func(func() (*http.Response, error)) (*http.Response, error) { return nil, open }}
+		},
+	})
+	if _, err := rt.RoundTrip(newRequest(t, "http://service.test/")); !errors.Is(err, open) {
+		t.Fatal(err)
+	}
+	if o := operation(t, rt); o.Refused[pacer.BreakerOpen] != 1 || o.Attempts != 0 {
+		t.Errorf("%+v", o)
+	}
+	if types := seen.types(); len(types) != 2 || types[0] != outbound.EventRefused || seen.events[0].Reason != pacer.BreakerOpen {
+		t.Errorf("observed %+v", seen.events)
+	}
+}
+
 func TestIsFailureFitsFailsafe(t *testing.T) {
 	for status, want := range map[int]bool{200: false, 404: false, 429: false, 503: false, 500: true, 502: true} {
 		if got := outbound.IsFailure(answer(nil, status), nil); got != want {

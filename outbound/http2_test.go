@@ -190,7 +190,7 @@ func TestWhatHTTP2SendsAgainIsCharged(t *testing.T) {
 }
 
 func TestACalmedCallWaitsBeforeItReturns(t *testing.T) {
-	for range 20 { // the backoff is drawn
+	for range 100 { // the backoff is drawn
 		synctest.Test(t, func(t *testing.T) {
 			var requests atomic.Int32
 			var at []time.Time

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/outbound"
+	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -29,6 +30,30 @@ func TestRedirectsAndRetriesPay(t *testing.T) {
 		resp.Body.Close()
 		if o := operation(t, rt); o.Attempts != 3 || o.Retries != 1 || o.Ended[verdict.Overloaded] != 1 || o.Ended[verdict.OK] != 2 {
 			t.Errorf("%+v", o)
+		}
+	})
+}
+
+func TestRedirectsAreChargedToTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []http.HandlerFunc{says(302, "Location", "/a"), says(307, "Location", "/b"), says(200)}}
+		rt := outbound.MustNew(outbound.Options{Base: serve(t, s.ServeHTTP)})
+		visit := func(job *outbound.Attempts) error {
+			req := newRequest(t, "http://service.test/").WithContext(job.Context(t.Context()))
+			resp, err := (&http.Client{Transport: rt}).Do(req)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		}
+		enough := outbound.NewAttempts(3)
+		if err := visit(enough); err != nil || enough.Used() != 3 {
+			t.Errorf("%d used, %v; want the call and its two redirects", enough.Used(), err)
+		}
+		s.at = nil
+		var refusal *pacer.Refusal
+		if err := visit(outbound.NewAttempts(2)); !errors.As(err, &refusal) || refusal.Reason != pacer.AttemptsSpent || len(s.at) != 2 {
+			t.Errorf("%v after %d attempts, with a budget of two", err, len(s.at))
 		}
 	})
 }

@@ -1,8 +1,10 @@
 package outbound_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/headgate-go/headgate/outbound"
 	"github.com/headgate-go/headgate/outbound/pacer"
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 func TestRetriesKeepToWhatIsSafe(t *testing.T) {
@@ -75,4 +78,26 @@ func TestABudgetAlsoBoundsAnOutage(t *testing.T) {
 			t.Errorf("%d attempts for %d calls, want up to a fifth more", n, calls)
 		}
 	})
+}
+
+func TestDocumentsSayTheBudgetInForce(t *testing.T) {
+	p, err := pacer.New(pacer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := p.Operation(ratelimit.Key{Space: "x"})
+	before := o.Stats().RetryLeft
+	for range 100 {
+		o.StartCall()
+	}
+	share := fmt.Sprintf("%.0f %%", o.Stats().RetryLeft-before)
+	for _, page := range []string{"doc.go", "../docs/runbook.md", "../docs/calling-others.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), share) || strings.Contains(string(text), "It is a tenth") {
+			t.Errorf("%s does not say that retries are %s of the calls", page, share)
+		}
+	}
 }

@@ -164,6 +164,27 @@ func TestAThrottleIsNoReasonToDelete(t *testing.T) {
 	}
 }
 
+func TestOnlyPermanentAnswersAreConclusive(t *testing.T) {
+	for k := range verdict.Kind(verdict.KindCount) {
+		err := fmt.Errorf("push: %w", &verdict.Error{Verdict: verdict.Verdict{Kind: k}, Status: 400})
+		if got := outbound.IsConclusive(err); got != (k == verdict.Permanent) {
+			t.Errorf("%v: conclusive is %v", k, got)
+		}
+		if got := outbound.IsThrottle(err); got != (k == verdict.Throttled || k == verdict.Overloaded || k == verdict.QuotaExhausted) {
+			t.Errorf("%v: throttle is %v", k, got)
+		}
+	}
+	spentQuota := outbound.Check(answer(nil, 409, "x-ms-error-code", "QuotaExceeded"), nil)
+	if outbound.IsConclusive(spentQuota) || !outbound.IsThrottle(spentQuota) {
+		t.Errorf("a spent quota: %v", spentQuota)
+	}
+	for r := range pacer.Reason(pacer.ReasonCount) {
+		if err := error(&pacer.Refusal{Reason: r}); outbound.IsConclusive(err) || outbound.IsConclusive(outbound.Check(nil, err)) {
+			t.Errorf("a refusal of this side for %v is conclusive", r)
+		}
+	}
+}
+
 func TestARefusalSaysWhatItKnows(t *testing.T) {
 	cause := errors.New("circuit breaker is open")
 	for _, c := range []struct {

@@ -74,10 +74,12 @@ type Options struct {
 	Classify []Classifier
 
 	// DeadlineHeader carries what is left of the request's deadline, in
-	// milliseconds. Empty means X-Timeout, NoHeader none.
+	// milliseconds; a field of that name in the request is not passed on. Empty
+	// means X-Timeout, NoHeader none.
 	DeadlineHeader string
 
-	// LevelHeader carries the level in the request's context. Empty means none.
+	// LevelHeader carries the level in the request's context; a field of that name
+	// in the request is not passed on. Empty means none.
 	LevelHeader string
 
 	// CountResends charges what net/http sends again by itself when a kept

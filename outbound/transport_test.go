@@ -119,6 +119,36 @@ func TestTheDeadlineAndTheLevelGoOut(t *testing.T) {
 	})
 }
 
+// A proxy's request has the fields of its own caller in it.
+func TestFieldsOfTheCallerAreNotPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got http.Header
+		rt := outbound.MustNew(outbound.Options{LevelHeader: "X-Priority", Base: tripper(func(r *http.Request) (*http.Response, error) {
+			got = r.Header
+			return answer(r, 200), nil
+		})})
+		send := func(ctx context.Context) {
+			req := newRequest(t, "http://service.test/").WithContext(ctx)
+			req.Header.Set("X-Timeout", "60000")
+			req.Header.Set("X-Priority", "critical")
+			call(t, rt, req)
+			if req.Header.Get("X-Timeout") != "60000" {
+				t.Error("the caller's request was changed")
+			}
+		}
+		ctx, cancel := context.WithTimeout(priority.NewContext(t.Context(), priority.Batch), 2500*time.Millisecond)
+		defer cancel()
+		send(ctx)
+		if got.Get("X-Timeout") != "2500" || got.Get("X-Priority") != "batch" {
+			t.Errorf("sent %v, want what is left and the level of the context", got)
+		}
+		send(t.Context())
+		if _, ok := got["X-Timeout"]; ok || got.Get("X-Priority") != "" {
+			t.Errorf("sent %v, want neither field", got)
+		}
+	})
+}
+
 func TestAnAttemptTimesOutAndAnotherFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []http.HandlerFunc{

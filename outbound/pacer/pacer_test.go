@@ -17,6 +17,7 @@ import (
 	"github.com/headgate-go/headgate/outbound/verdict"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/shed"
 )
 
 var push = ratelimit.Key{Space: "push.test", ID: "send"}
@@ -161,6 +162,34 @@ func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
 		start := time.Now()
 		if _, err := p.Acquire(t.Context(), push); err != nil || time.Since(start) != time.Second {
 			t.Errorf("the next one waited %v, %v: want the token that was not used", time.Since(start), err)
+		}
+	})
+}
+
+func TestNoTokenIsSpentWhileThereIsNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, pacer.Options{Rate: ratelimit.PerKey(0.001, 2), InFlight: shed.Fixed(1), MaxWait: 10 * time.Second})
+		first, err := p.Acquire(t.Context(), push)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := p.Acquire(ctx, push); err == nil {
+			t.Fatal("two slots of one")
+		}
+		first.Release(verdict.OK)
+		start := time.Now()
+		second, err := p.Acquire(t.Context(), push)
+		if err != nil || time.Since(start) != 0 {
+			t.Fatalf("%v after %v: the token of the call that found no slot is gone", err, time.Since(start))
+		}
+		second.Release(verdict.OK)
+		if _, err := p.Acquire(t.Context(), push); err == nil {
+			t.Error("three tokens of two")
+		}
+		if o := p.Stats().Operations[0]; o.InFlight != 0 || o.Waiting != 0 || o.Attempts != 2 {
+			t.Errorf("%+v", o)
 		}
 	})
 }
