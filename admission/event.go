@@ -26,6 +26,8 @@ type Observer interface {
 type Event struct {
 	Gate       string
 	Pool       string
+	Route      string // the pattern of its route, from the router or Options.Routes; empty: none is known
+	Caller     string // the alias that the service gave the caller; empty: none
 	Level      priority.Level
 	Reason     shed.Reason      // Admitted, Exempt, or why not
 	Shadow     shed.Reason      // what would have refused it, were it not in shadow mode; else Admitted

@@ -25,7 +25,8 @@ import (
 type Gate struct {
 	id       uint64
 	tally    tally
-	limited  *top.List // who is over its own limits
+	lists    lists      // which callers have most
+	visited  top.Routes // visits that ended, by route
 	shares   *tenantShares
 	streams  atomic.Int64 // work that left its slot and goes on
 	clock    clock
@@ -61,7 +62,7 @@ var gates atomic.Uint64
 
 // New builds a gate. Its errors name the field of opts that makes no sense.
 func New(opts Options) (*Gate, error) {
-	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), limited: top.New(), shares: newTenantShares()}
+	g := &Gate{id: gates.Add(1), idle: make(chan struct{}, 1), lists: newLists(), shares: newTenantShares()}
 	c, err := build(opts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
@@ -176,7 +177,7 @@ func (g *Gate) Alias(c caller.Caller) string {
 	if g == nil {
 		return c.Alias
 	}
-	return g.limited.Alias(c)
+	return g.lists.limited.Alias(c)
 }
 
 // Stats returns a snapshot. It takes each pool's lock once, for a moment. On a nil
@@ -188,8 +189,9 @@ func (g *Gate) Stats() Stats {
 	c := g.config.Load()
 	s := Stats{
 		Name: c.Name, ID: g.id, Draining: g.draining.Load(), Limits: limitStats(g, c),
-		Streams: int(g.streams.Load()), Limited: limitedCallers(g.limited.Top(time.Now())),
+		Streams: int(g.streams.Load()), Routes: g.visited.All(),
 	}
+	g.lists.read(time.Now(), &s)
 	if s.Lowest = priority.Batch; c.gauge != nil {
 		s.Lowest = c.gauge.Lowest(time.Now())
 	}

@@ -257,7 +257,7 @@ func TestAddressesOverTheirLimitAreToldApart(t *testing.T) {
 		do(h, arriving("203.0.113.1:1"))
 		do(h, arriving("203.0.113.2:1"))
 	}
-	if top := g.Stats().Limited; len(top) != 2 || top[0].Refused != 2 || top[1].Refused != 2 {
+	if top := g.Stats().Limited; len(top) != 2 || top[0].Count != 2 || top[1].Count != 2 {
 		t.Errorf("limited: %+v, want two addresses with two refusals each", top)
 	}
 }

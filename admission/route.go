@@ -26,6 +26,7 @@ type route struct {
 	streams int64             // 0: not a stream route
 	timeout time.Duration     // 0: none
 	pool    string
+	pattern string // in Options.Routes; empty: the router knows
 	exempt  bool
 	id      int // for estimates of its time, see queue.Ticket.Route
 

@@ -78,6 +78,7 @@ func (rs *rules) add(pattern string, rt *route) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
+	rt.pattern = pattern
 	rs.mux.Handle(pattern, ruled{rt, rt.humbled()})
 	rs.routes[pattern] = rt
 	return nil

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -28,7 +29,7 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 		return
 	}
 	if rt.exempt {
-		exempt(g, rt)
+		exempt(g, rt, r.Pattern)
 		next.ServeHTTP(w, r)
 		return
 	}
@@ -37,7 +38,7 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 	case !x.read():
 	case x.free && x.HTTP.Preflights == PreflightsAnswered:
 		x.leave()
-		exempt(g, rt)
+		exempt(g, rt, r.Pattern)
 		next.ServeHTTP(w, r)
 		return
 	case x.admit(r.Context()):
@@ -50,10 +51,12 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 }
 
 // exempt counts a request to an exempt route.
-func exempt(g *Gate, rt *route) {
+func exempt(g *Gate, rt *route, pattern string) {
+	pattern = cmp.Or(rt.pattern, pattern)
+	g.visited.Of(pattern).Refused(rt.level, shed.Exempt)
 	g.tally.visits[rt.level.Index()][shed.Exempt].Add(1)
 	if c := g.config.Load(); c.Observer != nil {
-		c.Observer.Observe(Event{Gate: c.Name, Level: rt.level, Reason: shed.Exempt})
+		c.Observer.Observe(Event{Gate: c.Name, Route: pattern, Level: rt.level, Reason: shed.Exempt})
 	}
 }
 
@@ -62,6 +65,7 @@ func exempt(g *Gate, rt *route) {
 // read again after them: what follows is decided by the time that it is decided at.
 func (x exchange) read() bool {
 	rt := x.route
+	x.pattern = cmp.Or(rt.pattern, x.r.Pattern)
 	x.Pool, x.Cost, x.Bytes = rt.pool, rt.cost, x.r.ContentLength
 	x.Level, x.free = rt.level, x.HTTP.Preflights != PreflightsAsOthers && preflight(x.r)
 	x.Deadline = x.deadline()
@@ -267,13 +271,18 @@ func (x exchange) run(next http.Handler) {
 	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
 		req.deadline = end
 	}
+	inner := r.WithContext(req)
 	returned := false
-	defer func() { req.finish(returned) }()
+	defer func() {
+		if x.pattern == "" { // a router inside has matched it
+			x.pattern = inner.Pattern
+		}
+		req.finish(returned)
+	}()
 	if !x.HTTP.DisableResponseWrapping {
 		w = req.View()
 	}
 	x.advertise()
-	inner := r.WithContext(req)
 	next.ServeHTTP(w, inner)
 	returned = true
 	handBack(r, inner)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/headgate-go/headgate/admission/internal/top"
 	"github.com/headgate-go/headgate/priority"
@@ -24,7 +25,11 @@ type Stats struct {
 	Pools    []PoolStats                              // the unnamed pool first, then by name
 	Limits   []LimitStats                             // those that limit anything
 	Streams  int                                      // that left their slot and are open
-	Limited  []LimitedCaller                          // those most refused by limits of their own lately, the most first
+	Limited  []CallerCount                            // those most refused by limits of their own lately, the most first
+	Refused  []CallerCount                            // those most refused for want of capacity lately
+	Served   []CallerCount                            // those served most lately
+	Busiest  []CallerCount                            // those whose work held slots longest lately, in microseconds
+	Routes   []RouteStats                             // visits that have ended, by the pattern of their route
 }
 
 // PoolStats is a snapshot of one pool.
@@ -33,18 +38,25 @@ type PoolStats struct {
 	queue.Stats
 }
 
-// LimitedCaller is a caller that was refused by limits of its own lately.
-type LimitedCaller struct {
-	Alias   string // what Gate.Alias calls it; never its key
-	Refused uint64 // in the last half to one minute; never more than it was
+// CallerCount is how much of something a caller had lately. Refusals by limits of its
+// own are counted each; of the other visits of a busy route, one in sixteen stands for
+// all.
+type CallerCount struct {
+	Alias string // what Gate.Alias calls it; never its key
+	Count uint64 // in the last half to one minute
 }
 
-func limitedCallers(entries []top.Entry) (all []LimitedCaller) {
+func callerCounts(entries []top.Entry) (all []CallerCount) {
 	for _, e := range entries {
-		all = append(all, LimitedCaller(e))
+		all = append(all, CallerCount(e))
 	}
 	return all
 }
+
+// RouteStats counts the visits of one route that have ended. Its Pattern comes from the
+// router or from Options.Routes, never from a client: empty where neither names one,
+// "other" for the routes beyond the first hundred.
+type RouteStats = top.RouteCounts
 
 // Count returns the visits of all levels that ended with the given reason.
 func (s Stats) Count(r shed.Reason) (n uint64) {
@@ -118,4 +130,33 @@ func routeStats(g *Gate, c *config) (sum LimitStats, limited bool) {
 		}
 	}
 	return sum, limited
+}
+
+// lists know which callers have most of what.
+type lists struct{ limited, turned, served, busy *top.List }
+
+func newLists() lists { return lists{top.New(), top.New(), top.New(), top.New()} }
+
+// refused notes a refusal that stands for n.
+func (l *lists) refused(v *visit, n uint64) {
+	switch {
+	case v.ownLimit():
+		l.limited.Note(v.now, v.Caller, 1)
+	case n > 0 && v.reason != shed.Unidentified && v.reason != shed.ClientGone:
+		l.turned.Note(v.now, v.Caller, n)
+	}
+}
+
+// ended notes the end of work that stands for n.
+func (l *lists) ended(v *visit, held time.Duration, n uint64) {
+	if n > 0 {
+		now := v.now.Add(held)
+		l.served.Note(now, v.Caller, n)
+		l.busy.Note(now, v.Caller, n*uint64(max(held.Microseconds(), 1)))
+	}
+}
+
+func (l *lists) read(now time.Time, s *Stats) {
+	s.Limited, s.Refused = callerCounts(l.limited.Top(now)), callerCounts(l.turned.Top(now))
+	s.Served, s.Busiest = callerCounts(l.served.Top(now)), callerCounts(l.busy.Top(now))
 }

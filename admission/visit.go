@@ -19,7 +19,8 @@ type visit struct {
 	now     time.Time // when the next step is decided
 	arrived time.Time // zero: not asked for
 	Ticket
-	free bool // takes no token of a caller: a CORS preflight
+	free    bool   // takes no token of a caller: a CORS preflight
+	pattern string // of its route, from the router or Options.Routes; empty: not known yet
 
 	taken receipts
 	sold
@@ -169,9 +170,7 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 // refused accounts for a visit that ends without a slot.
 func (v *visit) refused() {
 	v.count(v.reason)
-	if v.ownLimit() {
-		v.gate.limited.Note(v.now, v.Caller)
-	}
+	v.gate.lists.refused(v, v.gate.visited.Of(v.pattern).Refused(v.Level, v.reason))
 	if v.reason != shed.Draining && v.gate.draining.Load() {
 		v.gate.notifyIdle() // a slot that came when the client was gone has been given back
 	}
@@ -195,6 +194,7 @@ func (v *visit) ended(o shed.Outcome, served time.Duration, streamed bool) {
 	if streamed {
 		v.gate.streams.Add(-1)
 	}
+	v.gate.lists.ended(v, served, v.gate.visited.Of(v.pattern).Ended(v.Level, o, served))
 	defer v.finished()
 	if v.Observer != nil {
 		e := v.event()
@@ -211,7 +211,7 @@ func (v *visit) finished() {
 }
 
 func (v *visit) event() Event {
-	e := Event{Gate: v.Name, Level: v.Level, Shadow: v.shadow, Source: v.limit.source}
+	e := Event{Gate: v.Name, Route: v.pattern, Caller: v.Caller.Alias, Level: v.Level, Shadow: v.shadow, Source: v.limit.source}
 	if v.at != nil {
 		e.Pool = v.at.name
 	}

@@ -31,7 +31,7 @@ func newGateFrame(s admission.Stats) gateFrame {
 		g.Limits = append(g.Limits, newLimitFrame(l))
 	}
 	for _, c := range s.Limited {
-		g.Limited = append(g.Limited, limitedFrame{text(c.Alias), c.Refused})
+		g.Limited = append(g.Limited, limitedFrame{text(c.Alias), c.Count})
 	}
 	return g
 }

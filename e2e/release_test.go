@@ -64,7 +64,7 @@ func makeRelease(t *testing.T, version string) *release {
 		t.Fatalf("released: %v", r.modules)
 	}
 	r.env = append(os.Environ(), "GOWORK=off", "GOPRIVATE=", "GOSUMDB="+goEnv(t, "GOSUMDB"), "GONOSUMDB="+project,
-		"GOFLAGS=-modcacherw", "GOMODCACHE="+t.TempDir(), "GOBIN="+t.TempDir(),
+		"GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "GOBIN="+t.TempDir(),
 		"GOPROXY=file://"+r.proxy(version)+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download,"+goEnv(t, "GOPROXY"))
 	return r
 }
@@ -84,13 +84,14 @@ func (r *release) proxy(version string) string {
 	return filepath.Join(cache, "cache", "download")
 }
 
-// packages returns the packages of a module that others can import, and its commands.
+// packages returns the packages of a module that others can import, and its commands:
+// of the examples, which are for reading, the first only.
 func (r *release) packages(user, module string) (libraries, commands []string) {
 	r.t.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(r.goIn(user, "list", "-mod=mod", "-f", "{{.Name}} {{.ImportPath}}", module+"/...")), "\n") {
 		name, path, _ := strings.Cut(line, " ")
 		switch {
-		case strings.Contains(path+"/", "/internal/"):
+		case strings.Contains(path+"/", "/internal/"), strings.Contains(path, "/examples/") && !strings.HasSuffix(path, "/quickstart"):
 		case name == "main":
 			commands = append(commands, path)
 		default:

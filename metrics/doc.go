@@ -19,7 +19,8 @@
 //
 // Labels hold names that the service gave (gate, pool, transport, queue, store) and
 // words from closed lists. Nothing a client sends becomes a label. One gate with
-// one pool is some 300 samples, whoever calls it; each further pool some 220.
+// one pool is some 340 samples, however many callers there are; each further pool some
+// 260, each route up to seven.
 //
 // Histograms are native with classic buckets beside them: a Prometheus that scrapes
 // native histograms gets a resolution of a tenth, every other the buckets.
@@ -28,19 +29,22 @@
 //
 // All names begin with headgate_.
 //
-// Is anybody being hurt, and why?
+// Who is hurt, and why?
 //
 //	requests_total                gate pool level outcome reason   every request that ended
 //	service_seconds               gate pool level                  time in the handler
 //	wait_seconds                  gate pool level                  time in the queue, of those that waited and went
 //	retry_after_seconds           gate status                      what 429s and 503s told clients to wait
 //	shadowed_total                gate level reason                admitted, though a layer in shadow would refuse
+//	route_requests_total          gate route outcome               every request that ended, by the pattern of its route
+//	route_slot_seconds_total      gate route                       how long work of the route held slots
 //
 // outcome is served, failed (5xx, panic), timed-out (deadline, 503 and 504 of the
 // handler's own), ignored (4xx, client gone, streams), refused or exempt. reason is
 // admitted, exempt, or one of package shed's reasons for the refusal; those that
-// gave up their place in a full queue for somebody ranked higher are evicted, those
-// whose deadline could not be met are hopeless.
+// gave up their place in a full queue for work that ranks higher are evicted. route is
+// the pattern that the router matched or Options.Routes names: empty where there is
+// none, "other" for the routes beyond the first hundred.
 //
 // Where does it get stuck?
 //

@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 		"queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},
 	"admission/caller":          {"priority"},
 	"admission/internal/answer": {"shed", "priority", "ratelimit", "golang.org/x/time/rate"},
-	"admission/internal/top":    {"admission/caller", "priority"},
+	"admission/internal/top":    {"admission/caller", "shed", "priority"},
 	"admission/internal/writer": {},
 	"admission/admissiontest": {"admission", "admission/caller", "admission/internal/answer", "admission/internal/top",
 		"admission/internal/writer", "queue", "shed", "priority", "ratelimit", "golang.org/x/time/rate"},

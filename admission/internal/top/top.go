@@ -1,4 +1,5 @@
-// Package top knows the callers that are refused most.
+// Package top knows which callers and which routes have most of something, in bounded
+// space.
 package top
 
 import (
@@ -22,7 +23,7 @@ const (
 	aliasMax = 64
 )
 
-// List counts who is refused most, in bounded space and time: a caller has its place
+// List knows which callers have most of something, in bounded space and time: a caller has its place
 // in one of many small sets. When a set is full, the one with the lowest count gives
 // its place to a newcomer, who takes the count over as its possible error, so that
 // a caller with a quarter of a set's refusals is in it (Metwally, Agrawal, El
@@ -48,8 +49,8 @@ func (c *place) count() uint64 { return c.now + c.last }
 // New returns an empty list.
 func New() *List { return &List{seed: maphash.MakeSeed()} }
 
-// Note counts a refusal of the caller.
-func (l *List) Note(now time.Time, c caller.Caller) {
+// Note counts n more of the caller's.
+func (l *List) Note(now time.Time, c caller.Caller, n uint64) {
 	id := l.digest(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +59,7 @@ func (l *List) Note(now time.Time, c caller.Caller) {
 	least := &set[0]
 	for i := range set {
 		if set[i].id == id {
-			set[i].now++
+			set[i].now += n
 			return
 		}
 		if set[i].count() < least.count() {
@@ -67,7 +68,7 @@ func (l *List) Note(now time.Time, c caller.Caller) {
 	}
 	least.id, least.space, least.alias = id, c.Space, c.Alias
 	least.over = least.count()
-	least.now++
+	least.now += n
 }
 
 // turnLocked begins a new window when the current one is over.
@@ -88,14 +89,14 @@ func (l *List) turnLocked(now time.Time) {
 	}
 }
 
-// Entry is a caller and how often it was refused in the last half to one minute;
-// never more than it was.
+// Entry is a caller and what was counted for it in the last half to one minute; never
+// more than that.
 type Entry struct {
-	Alias   string
-	Refused uint64
+	Alias string
+	Count uint64
 }
 
-// Top returns those refused most, the most first.
+// Top returns those with most, the most first.
 func (l *List) Top(now time.Time) (top []Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,12 +104,12 @@ func (l *List) Top(now time.Time) (top []Entry) {
 	for i := range l.sets {
 		for _, c := range l.sets[i] {
 			if n := c.count() - c.over; n > 0 {
-				top = append(top, Entry{Alias: aliasOf(c.alias, c.space, c.id), Refused: n})
+				top = append(top, Entry{Alias: aliasOf(c.alias, c.space, c.id), Count: n})
 			}
 		}
 	}
 	slices.SortFunc(top, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Alias, b.Alias))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Alias, b.Alias))
 	})
 	return top[:min(len(top), shown)]
 }

@@ -14,10 +14,10 @@ func TestTheMostLimitedComeFirstAndAreForgotten(t *testing.T) {
 	l := New()
 	at := start
 	for range 3 {
-		l.Note(at, caller.Caller{Key: "globex", Alias: "Globex"})
+		l.Note(at, caller.Caller{Key: "globex", Alias: "Globex"}, 1)
 	}
 	for range 5 {
-		l.Note(at, caller.Caller{Key: "acme", Alias: "Acme"})
+		l.Note(at, caller.Caller{Key: "acme", Alias: "Acme"}, 1)
 	}
 	want := []Entry{{"Acme", 5}, {"Globex", 3}}
 	for _, later := range []time.Duration{0, window} {
@@ -30,24 +30,24 @@ func TestTheMostLimitedComeFirstAndAreForgotten(t *testing.T) {
 	}
 }
 
-func TestAFloodOfLimitedCallersStaysBoundedAndOverstatesNobody(t *testing.T) {
+func TestAFloodOfCallersStaysBoundedAndOverstatesNone(t *testing.T) {
 	l := New()
 	heavy := caller.Caller{Key: "heavy", Alias: "heavy"}
 	for i := range 100_000 {
-		l.Note(start, caller.Caller{Space: "addr", Key: fmt.Sprint(i)})
+		l.Note(start, caller.Caller{Space: "addr", Key: fmt.Sprint(i)}, 1)
 		if i%50 == 0 {
-			l.Note(start, heavy)
+			l.Note(start, heavy, 1)
 		}
 	}
 	top := l.Top(start)
 	if len(top) == 0 || len(top) > shown {
 		t.Fatalf("%d callers shown", len(top))
 	}
-	if top[0].Alias != "heavy" || top[0].Refused < 1500 || top[0].Refused > 2000 {
+	if top[0].Alias != "heavy" || top[0].Count < 1500 || top[0].Count > 2000 {
 		t.Errorf("first is %+v, want heavy with nearly 2000", top[0])
 	}
 	for _, c := range top[1:] {
-		if c.Refused > 1 {
+		if c.Count > 1 {
 			t.Errorf("%+v was refused once", c)
 		}
 	}

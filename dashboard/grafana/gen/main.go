@@ -48,11 +48,11 @@ func identify(panels []dashboard.PanelOrRowPanel) {
 	}
 }
 
-// build puts the rows together: the questions of whoever was woken, in their order.
+// build puts the rows together: the questions of the person who was woken, in their order.
 func build() *dashboard.DashboardBuilder {
 	b := dashboard.NewDashboardBuilder("Headgate").
 		Uid("headgate").
-		Description("Is anybody being hurt, why, where does it get stuck, who is to blame, and what is the capacity?").
+		Description("Who is hurt, on which route, why, where does it get stuck, who is to blame, and what is the capacity?").
 		Tags([]string{"headgate", "admission-control"}).
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Timezone("browser").
@@ -61,7 +61,7 @@ func build() *dashboard.DashboardBuilder {
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
 		WithVariable(choice("job", "Job", `label_values(headgate_limit, job)`)).
 		WithVariable(choice("gate", "Gate", `label_values(headgate_limit{job=~"$job"}, gate)`))
-	for _, row := range []func(*dashboard.DashboardBuilder){hurt, why, where, blame, capacity} {
+	for _, row := range []func(*dashboard.DashboardBuilder){hurt, routes, why, where, blame, capacity} {
 		row(b)
 	}
 	return b

@@ -26,8 +26,8 @@ func prom(expr string) string {
 func q(expr, legend string) query { return query{prom(expr), legend} }
 
 func hurt(b *dashboard.DashboardBuilder) {
-	b.WithRow(dashboard.NewRowBuilder("Is anybody being hurt?")).
-		WithPanel(number("Critical work refused", "Above zero: the service is down for somebody. Find what got slow under Where, and take load off it.", units.RequestsPerSecond, 4, 0.001, 0.1,
+	b.WithRow(dashboard.NewRowBuilder("Who is hurt?")).
+		WithPanel(number("Critical work refused", "Above zero: users are turned away. Find what got slow under Where, and take load off it.", units.RequestsPerSecond, 4, 0.001, 0.1,
 			q(`sum(rate(headgate_requests_total{GATE,SHED,level="critical"}[RATE])) or vector(0)`, "critical"))).
 		WithPanel(number("Share refused for want of capacity", "High for long: demand is above capacity. Add capacity, or tell the biggest callers of batch work to slow down.", units.PercentUnit, 4, 0.01, 0.1,
 			q(`sum(rate(headgate_requests_total{GATE,SHED}[RATE])) / sum(rate(headgate_requests_total{GATE,outcome!="exempt"}[RATE]))`, "refused"))).
@@ -43,6 +43,20 @@ func hurt(b *dashboard.DashboardBuilder) {
 			q(`sum by (level) (rate(headgate_requests_total{GATE,outcome!~"refused|exempt"}[RATE]))`, "{{level}}")))).
 		WithPanel(byLevel(stacked("Refused for want of capacity, by level", "Batch first is as it should be. Anything above it means that capacity is far below demand.", units.RequestsPerSecond, 12,
 			q(`sum by (level) (rate(headgate_requests_total{GATE,SHED}[RATE]))`, "{{level}}"))))
+}
+
+func routes(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("On which route?")).
+		WithPanel(stacked("Refused, by route", "One route alone: look at what it calls, and give it a pool of its own. All of them: the service as a whole is short.", units.RequestsPerSecond, 8,
+			q(`topk(10, sum by (route) (rate(headgate_route_requests_total{GATE,outcome="refused"}[RATE])) > 0)`, "{{route}}"))).
+		WithPanel(stacked("Served, by route", "A route that grew while others shrank takes their slots: bound it with Cap, or give it a pool of its own.", units.RequestsPerSecond, 8,
+			q(`topk(10, sum by (route) (rate(headgate_route_requests_total{GATE,outcome="served"}[RATE])) > 0)`, "{{route}}"))).
+		WithPanel(stacked("Slots held, by route", "Slot time per second is slots held: the route with most of them is where capacity goes.", units.Short, 8,
+			q(`topk(10, sum by (route) (rate(headgate_route_slot_seconds_total{GATE}[RATE])) > 0)`, "{{route}}"))).
+		WithPanel(lines("Share failed, by route", "Failures of one route are its own: look at its errors before you look at the gate.", units.PercentUnit, 12,
+			q(`topk(10, sum by (route) (rate(headgate_route_requests_total{GATE,outcome=~"failed|timed-out"}[RATE])) / sum by (route) (rate(headgate_route_requests_total{GATE,outcome!~"refused|exempt"}[RATE])) > 0)`, "{{route}}"))).
+		WithPanel(lines("Slot time per request, by route", "A route whose line climbs got slower: ask what it calls.", units.Seconds, 12,
+			q(`topk(10, sum by (route) (rate(headgate_route_slot_seconds_total{GATE}[RATE])) / sum by (route) (rate(headgate_route_requests_total{GATE,outcome!~"refused|exempt"}[RATE])))`, "{{route}}")))
 }
 
 func why(b *dashboard.DashboardBuilder) {
@@ -90,7 +104,7 @@ func where(b *dashboard.DashboardBuilder) {
 			q(`sum by (le) (increase(headgate_wait_seconds_bucket{GATE}[RATE]))`, "{{le}}"))).
 		WithPanel(lines("Drain rate", "What the pool really serves while it is full. Falling: its dependency got slower.", units.OpsPerSecond, 8,
 			q(`sum by (gate, pool) (headgate_drain_rate{GATE})`, "{{gate}} {{pool}}"))).
-		WithPanel(lines("Announced bodies that wait", "Near Options.Bytes, large uploads are refused first: let clients send smaller ones.", units.BytesIEC, 8,
+		WithPanel(lines("Announced bodies that wait", "Near MaxWaitingBytes, large uploads are refused first: let clients send smaller ones.", units.BytesIEC, 8,
 			q(`sum by (gate, pool) (headgate_queue_bytes{GATE})`, "{{gate}} {{pool}}"))).
 		WithPanel(lines("Open streams", "At the routes' caps, new streams are refused: raise Stream(max), or look for clients that never leave.", units.Short, 8,
 			q(`sum by (gate) (headgate_streams{GATE})`, "{{gate}}")))

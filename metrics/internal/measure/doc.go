@@ -9,6 +9,7 @@
 //
 // Label sets are closed. Labels hold the names that a service gave its gates,
 // pools, transports, queues and stores, and words from the kit's own lists:
-// levels, outcomes, reasons, sources, causes. Nothing a client sends becomes one:
-// no tenant, no path, no method.
+// levels, outcomes, reasons, sources, causes; and the patterns of routes, which come
+// from code and are bounded. Nothing a client sends becomes one: no key, no path, no
+// method.
 package measure

@@ -52,6 +52,11 @@ var (
 
 // What a gate's snapshot shows of itself and its limits.
 var (
+	RouteRequests = total("route_requests_total",
+		"Requests that ended, by the pattern of their route and by how. Patterns come from code: empty where the router names none, other beyond the first hundred.",
+		"gate", "route", "outcome")
+	RouteSlotSeconds = total("route_slot_seconds_total",
+		"How long work of the route held slots, in all.", "gate", "route")
 	Shadowed = total("shadowed_total",
 		"Admitted requests that a layer in shadow mode would have refused.", "gate", "level", "reason")
 	Streams = gauge("streams",

@@ -24,6 +24,9 @@ func (o *Observer) Read(emit Emit) {
 			o.visitsOf(g.Name, p.Name)
 			emitPool(emit, g.Name, p)
 		}
+		for _, r := range g.Routes {
+			emitRoute(emit, g.Name, r)
+		}
 		for _, l := range g.Limits {
 			emitLimit(emit, g.Name, l)
 			stores = append(stores, l.Stores...)

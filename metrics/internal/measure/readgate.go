@@ -24,6 +24,32 @@ func emitGate(emit Emit, g admission.Stats) {
 	}
 }
 
+// emitRoute shows how the visits of a route ended, each of them once.
+func emitRoute(emit Emit, gate string, r admission.RouteStats) {
+	var exempt, refused uint64
+	for l := range r.Visits {
+		for why, n := range r.Visits[l] {
+			switch {
+			case shed.Reason(why) == shed.Exempt:
+				exempt += n
+			case shed.Reason(why).Refused():
+				refused += n
+			}
+		}
+	}
+	show := func(outcome string, n uint64) {
+		if n > 0 {
+			emit(RouteRequests, float64(n), gate, r.Pattern, outcome)
+		}
+	}
+	for o, n := range r.Outcomes {
+		show(shed.Outcome(o).String(), n)
+	}
+	show("exempt", exempt)
+	show("refused", refused)
+	emit(RouteSlotSeconds, r.Held.Seconds(), gate, r.Pattern)
+}
+
 func emitPool(emit Emit, gate string, p admission.PoolStats) {
 	emit(Limit, float64(p.Limit), gate, p.Name)
 	if p.Most > 0 {
@@ -99,6 +125,7 @@ func addGate(g *admission.Stats, other admission.Stats) {
 		}
 		addPool(&g.Pools[at], p)
 	}
+	addRoutes(g, other.Routes)
 	for _, l := range other.Limits {
 		at := slices.IndexFunc(g.Limits, func(known admission.LimitStats) bool { return known.Name == l.Name })
 		if at < 0 {
@@ -106,6 +133,27 @@ func addGate(g *admission.Stats, other admission.Stats) {
 			continue
 		}
 		g.Limits[at].Add(l.Stats)
+	}
+}
+
+func addRoutes(g *admission.Stats, others []admission.RouteStats) {
+	g.Routes = slices.Clone(g.Routes)
+	for _, r := range others {
+		at := slices.IndexFunc(g.Routes, func(known admission.RouteStats) bool { return known.Pattern == r.Pattern })
+		if at < 0 {
+			g.Routes = append(g.Routes, r)
+			continue
+		}
+		sum := &g.Routes[at]
+		sum.Held += r.Held
+		for l := range r.Visits {
+			for why, n := range r.Visits[l] {
+				sum.Visits[l][why] += n
+			}
+		}
+		for o, n := range r.Outcomes {
+			sum.Outcomes[o] += n
+		}
 	}
 }
 
