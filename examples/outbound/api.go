@@ -92,9 +92,25 @@ func busiestOf(at []time.Time) (most int) {
 	return most
 }
 
-// listen serves the API on the loopback until the context ends.
-func (a *api) listen(ctx context.Context) (url string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// network is what lies between the workers and the API.
+type network struct {
+	listen func() (net.Listener, error)
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+var loopback = network{
+	listen: func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+	dial:   new(net.Dialer).DialContext,
+}
+
+// transport returns a base that keeps a connection for each worker.
+func (n network) transport(workers int) *http.Transport {
+	return &http.Transport{MaxIdleConnsPerHost: workers, DialContext: n.dial}
+}
+
+// serve serves the API until the context ends.
+func (a *api) serve(ctx context.Context, n network) (url string, err error) {
+	l, err := n.listen()
 	if err != nil {
 		return "", err
 	}

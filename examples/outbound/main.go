@@ -49,7 +49,7 @@ func main() {
 	s := incident
 	flag.BoolVar(&s.naive, "naive", false, "no ceiling, immediate retries, every failure is the device's")
 	flag.Parse()
-	r, err := run(os.Stdout, s)
+	r, err := run(os.Stdout, s, loopback)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -58,18 +58,18 @@ func main() {
 }
 
 // run plays s and logs the numbers in force every second.
-func run(w io.Writer, s scenario) (report, error) {
+func run(w io.Writer, s scenario, n network) (report, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.limit)
 	defer cancel()
 	api := newAPI(s)
-	url, err := api.listen(ctx)
+	url, err := api.serve(ctx, n)
 	if err != nil {
 		return report{}, err
 	}
 	t := &tally{}
-	var p pusher = newPaced(url, s, t)
+	var p pusher = newPaced(url, n.transport(s.workers), s, t)
 	if s.naive {
-		p = newNaive(url, s, t)
+		p = newNaive(url, n.transport(s.workers), t)
 	}
 	start := time.Now()
 	stop := make(chan struct{})

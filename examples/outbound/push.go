@@ -33,10 +33,10 @@ type paced struct {
 	tally     *tally
 }
 
-func newPaced(url string, s scenario, t *tally) *paced {
+func newPaced(url string, base *http.Transport, s scenario, t *tally) *paced {
 	p := &paced{url: url, circuit: newBreaker(), tally: t}
 	p.transport = outbound.MustNew(outbound.Options{
-		Base:    &http.Transport{MaxIdleConnsPerHost: s.workers},
+		Base:    base,
 		Rate:    ratelimit.PerKey(s.quota, burstOf(s.quota)/2), // what the API's owner promised
 		Breaker: func(*http.Request) outbound.Breaker { return outbound.Breaker{Execute: p.circuit.Execute} },
 	})
@@ -85,9 +85,8 @@ type naive struct {
 	tally   *tally
 }
 
-func newNaive(url string, s scenario, t *tally) *naive {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: s.workers}}
-	return &naive{url: url, client: client, circuit: newNaiveBreaker(), tally: t}
+func newNaive(url string, base *http.Transport, t *tally) *naive {
+	return &naive{url: url, client: &http.Client{Transport: base}, circuit: newNaiveBreaker(), tally: t}
 }
 
 var errStatus = errors.New("push failed")
