@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +31,7 @@ type Gate struct {
 	draining atomic.Bool
 	idle     chan struct{} // hears of releases while draining
 	config   atomic.Pointer[config]
+	removed  removedPools
 
 	mu     sync.Mutex // guards set-up: routes and changes of config
 	routes []*route
@@ -196,9 +195,8 @@ func (g *Gate) Stats() Stats {
 		s.Lowest = c.gauge.Lowest(time.Now())
 	}
 	g.tally.read(&s)
-	s.Pools = append(s.Pools, PoolStats{Stats: c.pool.slots.Stats()})
-	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		s.Pools = append(s.Pools, PoolStats{Name: name, Stats: c.pools[name].slots.Stats()})
+	for _, p := range g.pools() {
+		s.Pools = append(s.Pools, PoolStats{Name: p.name, Stats: p.slots.Stats()})
 	}
 	return s
 }

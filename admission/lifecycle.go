@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -156,20 +159,67 @@ func (g *Gate) Drain(ctx context.Context) error {
 
 func (g *Gate) beginDrain() {
 	g.draining.Store(true)
-	c := g.config.Load()
-	c.pool.slots.Drain()
-	for _, p := range c.pools {
+	for _, p := range g.pools() {
 		p.slots.Drain()
 	}
 }
 
 func (g *Gate) left() (running, streams int) {
-	c := g.config.Load()
-	running = c.pool.slots.Stats().InFlight
-	for _, p := range c.pools {
+	for _, p := range g.pools() {
 		running += p.slots.Stats().InFlight
 	}
 	return running, int(g.streams.Load())
+}
+
+// pools returns the pools that may have work in them: the unnamed one, the named ones
+// by name, and those that a reload removed while work was on its way to them.
+func (g *Gate) pools() []*pool {
+	c := g.config.Load()
+	all := []*pool{c.pool}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		all = append(all, c.pools[name])
+	}
+	return append(all, g.removed.busy()...)
+}
+
+// list adds p to the removed pools if it is one. It reports false for one of a gate that
+// is shut: a Drain may have looked already.
+func (g *Gate) list(p *pool) bool {
+	if c := g.config.Load(); c.pool == p || c.pools[p.name] == p {
+		return true
+	}
+	g.removed.add(p)
+	if g.draining.Load() {
+		p.slots.Drain()
+		return false
+	}
+	return true
+}
+
+// removedPools are those that are in no config any more and still have work.
+type removedPools struct {
+	mu    sync.Mutex
+	pools []*pool
+}
+
+func (r *removedPools) add(p *pool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+	r.pools = append(slices.DeleteFunc(r.pools, func(q *pool) bool { return q == p }), p)
+}
+
+// busy returns those that have work, or will have it at once.
+func (r *removedPools) busy() []*pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+	return slices.Clone(r.pools)
+}
+
+// forget drops the idle ones. A visit lists its pool again when it has a slot.
+func (r *removedPools) forget() {
+	r.pools = slices.DeleteFunc(r.pools, func(p *pool) bool { return !p.busy() })
 }
 
 // notifyIdle tells a waiting Drain to look again. A release lowers the counts

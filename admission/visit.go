@@ -94,12 +94,29 @@ func (v *visit) withinCapacity(ctx context.Context) bool {
 		p = v.pool
 	}
 	v.at = p
-	if v.unpressed() && v.withinCaps() && v.takeSlot(ctx, p) {
+	v.listed()
+	if v.unpressed() && v.withinCaps() && v.takeSlot(ctx, p) && v.accounted() {
 		return true
 	}
 	v.unspent()
 	v.retryAfter = p.slots.RetryAfter(v.Level)
 	return false
+}
+
+// listed makes sure that Drain and Stats look at the visit's pool, which a reload may
+// have removed since the visit began. It reports false when the gate is shut.
+func (v *visit) listed() bool {
+	return v.gate.config.Load() == v.config || v.gate.list(v.at)
+}
+
+// accounted gives the slot back when it came from a removed pool that no Drain saw.
+func (v *visit) accounted() bool {
+	if v.listed() {
+		return true
+	}
+	v.at.slots.Release(v.slot, shed.Unmeasured)
+	v.leaveCaps()
+	return v.refuse(shed.Draining)
 }
 
 // unpressed refuses the levels that pressure turns away.
