@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func ParseDocument(name string, text []byte) (*Document, error) {
 		return nil, fmt.Errorf("%s: larger than %d bytes", name, MaxSize)
 	}
 	d := &Document{name: name}
-	root, err := tree.Parse(text)
+	root, err := tree.Parse(name, text)
 	if err != nil {
 		return nil, d.placed(err)
 	}
@@ -94,7 +95,7 @@ func (d *Document) locate(e *FieldError) error {
 	if !known {
 		return fmt.Errorf("%s: %w", d.name, e)
 	}
-	return fmt.Errorf("%s:%d:%d: %w", d.name, node.Line, node.Column, e)
+	return fmt.Errorf("%s:%d:%d: %w", node.File, node.Line, node.Column, e)
 }
 
 // placed says where in the file the parser or the decoder stumbled.
@@ -103,15 +104,15 @@ func (d *Document) placed(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	message := e.Message
+	message, name := e.Message, cmp.Or(e.File, d.name)
 	if len(e.Path) > 0 {
 		message = strings.Join(e.Path, ".") + ": " + message
 	}
 	switch {
 	case e.Column > 0:
-		return fmt.Errorf("%s:%d:%d: %s", d.name, e.Line, e.Column, message)
+		return fmt.Errorf("%s:%d:%d: %s", name, e.Line, e.Column, message)
 	case e.Line > 0:
-		return fmt.Errorf("%s:%d: %s", d.name, e.Line, message)
+		return fmt.Errorf("%s:%d: %s", name, e.Line, message)
 	}
-	return fmt.Errorf("%s: %s", d.name, message)
+	return fmt.Errorf("%s: %s", name, message)
 }

@@ -20,6 +20,9 @@ func (e *edge) admin() http.Handler {
 	mux.Handle("GET /{$}", http.RedirectHandler("/headgate/", http.StatusSeeOther))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", e.ready)
+	mux.HandleFunc("GET /policy", e.showPolicy)
+	mux.HandleFunc("PATCH /policy", e.changePolicy)
+	mux.HandleFunc("PUT /policy", e.changePolicy)
 	return knownHosts(mux, append([]string{e.settings.Admin}, e.settings.Hosts...))
 }
 

@@ -18,6 +18,7 @@ type Config struct {
 	Listen   string          `yaml:"listen"`
 	Admin    string          `yaml:"admin"`
 	Hosts    []string        `yaml:"admin_hosts"`
+	Token    string          `yaml:"admin_token_file"`
 	Upstream Upstream        `yaml:"upstream"`
 	TLS      TLS             `yaml:"tls"`
 	HTTP2    HTTP2           `yaml:"http2"`

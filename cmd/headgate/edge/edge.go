@@ -39,6 +39,7 @@ type edge struct {
 	handler  http.Handler // what clients meet
 
 	adopting sync.Mutex               // one configuration at a time
+	changed  bool                     // the one in force is not the file's; guarded by adopting
 	settings *settings                // at the start: what a reload does not touch
 	inForce  atomic.Pointer[settings] // after the last reload
 	cert     atomic.Pointer[tls.Certificate]

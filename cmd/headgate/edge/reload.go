@@ -58,7 +58,14 @@ func (e *edge) adopt() error {
 	}
 	e.adopting.Lock()
 	defer e.adopting.Unlock()
-	return e.enforce(c)
+	undone := e.changed
+	if err := e.enforce(c); err != nil {
+		return err
+	}
+	if e.changed = false; undone {
+		e.log.Warn("what was changed at run time is undone: the file is in force")
+	}
+	return nil
 }
 
 // enforce puts c in force whole, certificate included, or not at all. It is called with
@@ -115,6 +122,7 @@ func differences(old, now Config) (fields []string) {
 	}{
 		{"listen", old.Listen != now.Listen},
 		{"admin", old.Admin != now.Admin},
+		{"admin_token_file", old.Token != now.Token},
 		{"admin_hosts", !slices.Equal(old.Hosts, now.Hosts)},
 		{"upstream", !sameUpstream(old.Upstream, now.Upstream)},
 		{"http2", old.HTTP2 != now.HTTP2},

@@ -40,7 +40,7 @@ func (n *Node) into(v reflect.Value, path []string) error {
 }
 
 func (n *Node) wrong(path []string, format string, args ...any) *Error {
-	return &Error{Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
+	return &Error{File: n.File, Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
 func (n *Node) scalar(path []string, want string, set func([]byte) error) error {
@@ -91,7 +91,7 @@ func (n *Node) fields(v reflect.Value, path []string) error {
 		here := step(path, f.Name)
 		field, ok := named(v, f.Name)
 		if !ok {
-			return &Error{Line: f.Line, Column: f.Column, Path: here, Message: fmt.Sprintf("unknown field %q", f.Name)}
+			return &Error{File: n.File, Line: f.Line, Column: f.Column, Path: here, Message: fmt.Sprintf("unknown field %q", f.Name)}
 		}
 		if err := f.Value.into(field, here); err != nil {
 			return err

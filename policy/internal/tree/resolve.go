@@ -9,6 +9,7 @@ import (
 
 // resolver turns the parser's nodes into Nodes.
 type resolver struct {
+	file string
 	left int // nodes yet allowed
 }
 
@@ -22,7 +23,7 @@ func (r *resolver) node(n *yaml.Node, path []string, depth int) (*Node, error) {
 	if err := tagged(n, path); err != nil {
 		return nil, err
 	}
-	out := &Node{Line: n.Line, Column: n.Column}
+	out := &Node{File: r.file, Line: n.Line, Column: n.Column}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return r.node(n.Alias, path, depth+1)

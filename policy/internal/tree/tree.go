@@ -28,6 +28,7 @@ const (
 // Node is one value. It is read-only after Parse.
 type Node struct {
 	Kind         Kind
+	File         string
 	Line, Column int // where the value begins, from 1
 
 	Text   string // of a scalar, as written; quotes and escapes are resolved
@@ -40,7 +41,7 @@ type Node struct {
 // Field is one key of a mapping with its value.
 type Field struct {
 	Name         string
-	Line, Column int // of the key
+	Line, Column int // of the key, in the file of the mapping
 	Value        *Node
 }
 
@@ -68,7 +69,8 @@ func (n *Node) Step(name string) *Node {
 
 // Error is a mistake and where it is.
 type Error struct {
-	Line, Column int // 0: unknown; the parser knows no columns
+	File         string // empty: unknown
+	Line, Column int    // 0: unknown; the parser knows no columns
 	Path         []string
 	Message      string
 }
@@ -81,9 +83,9 @@ const (
 	maxNodes = 200000 // with every alias written out
 )
 
-// Parse reads one document. It returns nil for text that says nothing. The errors are
+// Parse reads one document, of the file of that name. It returns nil for text that says nothing. The errors are
 // *Error.
-func Parse(text []byte) (*Node, error) {
+func Parse(file string, text []byte) (*Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(plain(text)))
 	var first, second yaml.Node
 	switch err := decoder.Decode(&first); {
@@ -101,7 +103,7 @@ func Parse(text []byte) (*Node, error) {
 	if silent(&first) {
 		return nil, nil
 	}
-	r := resolver{left: maxNodes}
+	r := resolver{file: file, left: maxNodes}
 	return r.node(first.Content[0], nil, 0)
 }
 

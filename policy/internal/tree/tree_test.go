@@ -50,7 +50,7 @@ func TestEverySpellingOfADocument(t *testing.T) {
 		{"a key with a mark", "? a\n: 1\n", "{a: 1}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, err := Parse([]byte(c.text))
+			n, err := Parse("f", []byte(c.text))
 			if err != nil || flat(n) != c.want {
 				t.Errorf("got %s, %v, want %s", flat(n), err, c.want)
 			}
@@ -81,7 +81,7 @@ func TestWhatNoPolicyIs(t *testing.T) {
 		{"no UTF-8", "a: \xff\xfe\n", "UTF-8", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, err := Parse([]byte(c.text))
+			n, err := Parse("f", []byte(c.text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %s, %v, want %s", flat(n), err, c.want)
 			}
@@ -115,7 +115,7 @@ func TestHostileTextIsRefusedAtABound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			began := time.Now()
-			_, err := Parse([]byte(c.text))
+			_, err := Parse("f", []byte(c.text))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -159,7 +159,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{"names: [a]", "names: must be a mapping"},
 		{"ptr: {ptr: {inner: {}}}", "ptr.ptr.inner: must be a text"},
 	} {
-		n, err := Parse([]byte(c.text))
+		n, err := Parse("f", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 
 func TestDecodeLeavesWhatTheFileDoesNotSay(t *testing.T) {
 	into := sample{Text: "old", Yes: true, Ptr: &sample{Text: "old"}, inner: inner{Inner: "old"}, List: make([]sample, 3)}
-	n, err := Parse([]byte("inner: new\nptr: {}\nlist: []\nnames:\n"))
+	n, err := Parse("f", []byte("inner: new\nptr: {}\nlist: []\nnames:\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		n, err := Parse(text)
+		n, err := Parse("f", text)
 		if err != nil {
 			if _, ok := err.(*Error); !ok {
 				t.Errorf("an error of another type: %v", err)
