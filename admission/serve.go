@@ -68,7 +68,7 @@ func (x exchange) read() bool {
 	x.pattern = cmp.Or(rt.pattern, x.r.Pattern)
 	x.Pool, x.Cost, x.Bytes = rt.pool, rt.cost, x.r.ContentLength
 	x.Level, x.free = rt.level, x.HTTP.Preflights != PreflightsAsOthers && preflight(x.r)
-	x.Deadline = x.deadline()
+	x.Deadline, x.answerBy = x.deadline(), x.sendable()
 	known := x.identify()
 	if known && rt.costOf != nil {
 		x.Cost = rt.costOf(x.r)
@@ -77,7 +77,6 @@ func (x exchange) read() bool {
 	if !known {
 		return false
 	}
-	x.MaxWait = x.answerable()
 	x.Level = x.rank()
 	return true
 }
@@ -108,18 +107,31 @@ func (x exchange) deadline() time.Time {
 	return at
 }
 
-// answerMargin is kept of the server's write timeout for the refusal itself.
+// answerMargin is kept of the server's timeouts for the refusal itself.
 const answerMargin = 50 * time.Millisecond
 
-// answerable bounds the wait so that a refusal can still be written before the
-// server's write timeout cuts the connection. Zero: no bound.
-func (x exchange) answerable() time.Duration {
+// sendable is when an answer must be begun, before the server's timeouts cut the
+// connection; zero: at any time. net/http lifts the read timeout where no body is left to
+// be read. Both count from the head of the request: what the client took to send that is
+// not seen here, and shortens the read timeout by as much.
+func (x exchange) sendable() (by time.Time) {
 	srv, _ := x.r.Context().Value(http.ServerContextKey).(*http.Server)
-	if srv == nil || srv.WriteTimeout <= 0 {
-		return 0
+	if srv == nil {
+		return time.Time{}
 	}
-	by := x.arrival().Add(srv.WriteTimeout - max(answerMargin, srv.WriteTimeout/10))
-	return max(by.Sub(x.now), time.Millisecond)
+	within := srv.WriteTimeout
+	if t := srv.ReadTimeout; t > 0 && (within <= 0 || t < within) && hasBody(x.r) {
+		within = t
+	}
+	if within <= 0 {
+		return time.Time{}
+	}
+	return x.arrival().Add(max(within-max(answerMargin, within/10), time.Millisecond))
+}
+
+// hasBody reports whether a body is still to be read.
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }
 
 // identify finds out who asks. The address is limited first, so that made-up

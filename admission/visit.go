@@ -19,8 +19,9 @@ type visit struct {
 	now     time.Time // when the next step is decided
 	arrived time.Time // zero: not asked for
 	Ticket
-	free    bool   // takes no token of a caller: a CORS preflight
-	pattern string // of its route, from the router or Options.Routes; empty: not known yet
+	answerBy time.Time // when an answer can no longer be sent; zero: never
+	free     bool      // takes no token of a caller: a CORS preflight
+	pattern  string    // of its route, from the router or Options.Routes; empty: not known yet
 
 	taken receipts
 	sold
@@ -152,7 +153,7 @@ func (v *visit) over(r shed.Reason) bool {
 }
 
 func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
-	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Deadline: v.Deadline, MaxWait: v.MaxWait, Bytes: v.Bytes}
+	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Deadline: v.Deadline, MaxWait: v.MaxWait, AnswerBy: v.answerBy, Bytes: v.Bytes}
 	if v.route != nil {
 		t.Route = v.route.id
 	}

@@ -57,6 +57,9 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 // arrival gathers what the door has to know of w, and the waiter that would yield to it.
 func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.Arrival, yields *Waiter) {
 	a = shed.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
+	if !w.AnswerBy.IsZero() {
+		a.MaxWait = min(a.MaxWait, c.answerable(at, w))
+	}
 	if a.MaxWait <= 0 {
 		return a, nil
 	}
@@ -66,6 +69,17 @@ func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.
 		a.Outranks = yields != nil
 	}
 	return a, yields
+}
+
+// answerable returns how long w may stay so that its answer, or a refusal, can still be
+// sent. Work that takes longer than that by itself has other means, and is not counted.
+func (c *Core) answerable(at time.Duration, w *Waiter) time.Duration {
+	now := c.epoch.Add(at)
+	left := w.AnswerBy.Sub(now)
+	if service, ok := c.meter.Service(now, w.Level); ok && service < left {
+		left -= service
+	}
+	return left
 }
 
 // needs returns the time w must have left, and lets w put the estimate to the test

@@ -64,6 +64,7 @@ type Ticket struct {
 	Caller   string        // whose turn it uses; the empty name is a caller like any other
 	Deadline time.Time     // when its answer becomes worthless; zero: never
 	MaxWait  time.Duration // longest stay in the queue; zero: the queue's own; NoWait: none; never longer than the queue's own
+	AnswerBy time.Time     // when an answer can no longer be sent; bounds the stay, work as measured included, and nothing else; zero: never
 	Bytes    int64         // announced size of its body, counted only when the queue has a bound in bytes
 	Weight   int           // its caller's part of the slots, beside other callers of the level; zero: 1; at most 1000
 	Route    int           // what kind of work it is, an index of the program's own from 1 to MostRoutes, for estimates of its time; zero: its level's
