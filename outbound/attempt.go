@@ -30,7 +30,7 @@ func (t *attempter) do(req *http.Request, o *pacer.Operation) (*http.Response, v
 	if t.watch.on() {
 		start = time.Now()
 	}
-	resp, err := t.guarded(req, o)
+	resp, err := t.sent(req, o)
 	v := t.judge.verdict(resp, err)
 	cut, paused := o.Report(req.Context(), v)
 	if t.watch.on() && v.Kind != verdict.LocalRefusal {
@@ -38,6 +38,16 @@ func (t *attempter) do(req *http.Request, o *pacer.Operation) (*http.Response, v
 		t.watch.slowed(o, v, cut || paused)
 	}
 	return resp, v, err
+}
+
+// sent makes a charged attempt, under the breaker if there is one.
+func (t *attempter) sent(req *http.Request, o *pacer.Operation) (*http.Response, error) {
+	if t.breaker != nil {
+		if b := t.breaker(req); b.Execute != nil {
+			return t.guarded(b, req, o)
+		}
+	}
+	return t.charged(req, o)
 }
 
 // charged sends req when it is its turn, or returns a [*pacer.Refusal] and sends

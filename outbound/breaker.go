@@ -81,15 +81,8 @@ func countsAsFailure(err error) bool {
 	return errors.As(err, &f)
 }
 
-// guarded makes a charged attempt, under the breaker if there is one.
-func (t *attempter) guarded(req *http.Request, o *pacer.Operation) (*http.Response, error) {
-	if t.breaker == nil {
-		return t.charged(req, o)
-	}
-	b := t.breaker(req)
-	if b.Execute == nil {
-		return t.charged(req, o)
-	}
+// guarded makes a charged attempt under b.
+func (t *attempter) guarded(b Breaker, req *http.Request, o *pacer.Operation) (*http.Response, error) {
 	r := &guardedRun{t: t, b: b, req: req, op: o}
 	_, refusal := b.Execute(r.attempt)
 	if !r.ran {

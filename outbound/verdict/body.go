@@ -120,9 +120,9 @@ func ofMessage(now time.Time, status int, h map[string][]string, b *errorBody) (
 
 // Plain returns the beginning of a body without its content coding, as far as the
 // header names codings of the standard library: gzip and deflate. What cannot be
-// decoded is returned as it is. A few bytes may stand for gigabytes, so it returns at
-// most max bytes, after work that is bounded by it.
-func Plain(h map[string][]string, body []byte, max int) []byte {
+// decoded is returned as it is. A few bytes may stand for gigabytes, so each coding is
+// read for at most the given number of bytes.
+func Plain(h map[string][]string, body []byte, most int) []byte {
 	codings := strings.Split(strings.ToLower(strings.Join(h["Content-Encoding"], ",")), ",")
 	if len(codings) > mostCodings {
 		return body
@@ -133,7 +133,7 @@ func Plain(h map[string][]string, body []byte, max int) []byte {
 			return body
 		}
 		if r != nil { // an error ends what is only the beginning of a stream
-			body, _ = io.ReadAll(io.LimitReader(r, int64(max)))
+			body, _ = io.ReadAll(io.LimitReader(r, int64(most)))
 		}
 	}
 	return body
