@@ -26,8 +26,10 @@ type Addresses struct {
 func (a *Addresses) Addr(r *http.Request) netip.Addr { return a.find(r).addr }
 
 // Key returns the name under which the client is counted: an IPv4 address, or an
-// IPv6 prefix such as "2001:db8::/64". Peers without an address, as on a Unix
-// socket, share one name. An IPv4 address costs no allocation, a prefix one.
+// IPv6 prefix such as "2001:db8::/64". Behind a translator (NAT64) every address is a
+// client of its own, the IPv4 one where the prefix is the well-known one; a site on
+// 6to4 is one client. Peers without an address, as on a Unix socket, share one name.
+// An IPv4 address costs no allocation, a prefix one.
 func (a *Addresses) Key(r *http.Request) string {
 	h := a.find(r)
 	switch {
@@ -38,9 +40,37 @@ func (a *Addresses) Key(r *http.Request) string {
 	case h.addr.Is4():
 		return h.addr.String()
 	}
+	addr, bits := owned(h.addr, a.bits)
+	if addr.Is4() {
+		return addr.String()
+	}
 	var stack [64]byte
-	p, _ := h.addr.Prefix(a.bits) // bits were checked at set-up
+	p, _ := addr.Prefix(bits) // bits were checked at set-up
 	return string(p.AppendTo(stack[:0]))
+}
+
+// Prefixes whose addresses stand for IPv4 ones.
+var (
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")    // RFC 6052
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")  // RFC 8215: where IPv4 stands is the operator's choice
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // RFC 2765
+	sixToFour  = netip.MustParsePrefix("2002::/16")       // RFC 3056: a /48 for each IPv4 address
+)
+
+// owned returns what part of an IPv6 address is one client's: addr's first bits, or an
+// IPv4 address. It is for counting only: what is trusted is compared as it was
+// written, since a translator may stand in front of any network.
+func owned(addr netip.Addr, bits int) (netip.Addr, int) {
+	switch {
+	case nat64.Contains(addr), translated.Contains(addr):
+		b := addr.As16()
+		return netip.AddrFrom4([4]byte(b[12:])), 32
+	case localNAT64.Contains(addr):
+		return addr, addr.BitLen()
+	case sixToFour.Contains(addr):
+		return addr, min(bits, 48)
+	}
+	return addr, bits
 }
 
 // TrustsPeer reports whether the connection comes from a trusted proxy, so that the
@@ -109,7 +139,7 @@ func (a *Addresses) claimed(lines []string) (host, bool) {
 		}
 		return parseHost(lines[len(lines)-1])
 	}
-	walk := entries{lines: lines, quoted: a.header == forwarded}
+	walk := entries{lines: lines, quoted: a.header == forwarded, empty: a.hops > 0}
 	if a.hops > 0 {
 		return a.counted(&walk)
 	}
@@ -117,7 +147,8 @@ func (a *Addresses) claimed(lines []string) (host, bool) {
 }
 
 // counted returns the entry that the outermost of the counted proxies wrote. Those
-// of the proxies behind it are not looked at.
+// of the proxies behind it are not looked at, but an empty one counts: skipped, the
+// count would end at what the client itself sent.
 func (a *Addresses) counted(walk *entries) (host, bool) {
 	for range a.hops - 1 {
 		walk.next()

@@ -16,8 +16,9 @@ import (
 // Behind proxies, name them in Trusted. The connection's peer is checked first;
 // when it is one of them, the header is read from right to left over all its
 // lines, skipping trusted proxies, and the first address that is none is the
-// client. When all are trusted the leftmost is. What cannot be read ends the walk,
-// and the client is the peer: fewer buckets than there are clients, never more.
+// client. When all are trusted the leftmost is. Empty entries are skipped. What cannot
+// be read ends the walk, and the client is the peer: fewer buckets than there are
+// clients, never more.
 type ClientIP struct {
 	// Trusted lists the service's own proxies as CIDR prefixes or single
 	// addresses. The entry "unix" trusts every peer on a Unix socket.
@@ -25,7 +26,8 @@ type ClientIP struct {
 
 	// Hops is the number of proxies between the clients and this server, for
 	// proxies whose addresses cannot be listed: the client is that many entries
-	// from the right. Without Trusted every peer is taken for the last proxy, so
+	// from the right, and an empty entry counts. Where that one holds no address, the
+	// client is the peer. Without Trusted every peer is taken for the last proxy, so
 	// nothing else may be able to reach this server. Zero reads by Trusted.
 	Hops int
 
@@ -36,7 +38,8 @@ type ClientIP struct {
 	Header string
 
 	// IPv6Bits is how much of an IPv6 address makes an identity, since one client
-	// commonly owns a whole prefix. Zero means 64.
+	// commonly owns a whole prefix. Zero means 64. Addresses of translators (NAT64)
+	// are counted one by one, and sites on 6to4 by 48 bits at most.
 	IPv6Bits int
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,93 @@ func TestHopsCountFromTheRight(t *testing.T) {
 	}
 }
 
+// A hop that wrote no address is counted, and names no client: what stands left of it
+// may be the client's own words. A walk by trusted proxies may skip empty entries.
+//
+// Case LI-07: tried on the product
+func TestAHopThatWroteNothingEndsTheCount(t *testing.T) {
+	const peer, claim = "192.0.2.1", "9.9.9.9"
+	for _, header := range []string{"X-Forwarded-For", "Forwarded"} {
+		entry := func(s string) string {
+			if header == "Forwarded" && s != "" && !strings.Contains(s, "=") {
+				return "for=" + s
+			}
+			return s
+		}
+		for _, tc := range []struct {
+			hops  int
+			lines [][]string
+			want  string
+		}{
+			{1, [][]string{{claim, ""}}, peer},
+			{1, [][]string{{claim}, {""}}, peer},
+			{1, [][]string{{claim, " "}}, peer},
+			{1, [][]string{{claim, "", ""}}, peer},
+			{1, [][]string{{claim, "unknown"}}, peer},
+			{1, [][]string{{claim, "_hidden"}}, peer},
+			{1, [][]string{{claim, "proto=https"}}, peer},
+			{1, [][]string{{""}}, peer},
+			{1, nil, peer},
+			{2, [][]string{{claim, "203.0.113.50", ""}}, "203.0.113.50"}, // of the outer proxy
+			{2, [][]string{{claim, "", "203.0.113.50"}}, peer},
+			{2, [][]string{{claim, ""}, {"203.0.113.50"}}, peer},
+			{2, [][]string{{claim, "203.0.113.50", "unknown"}}, "203.0.113.50"},
+			{2, [][]string{{claim, "unknown", "203.0.113.50"}}, peer},
+			{2, [][]string{{claim, "203.0.113.50", "10.0.0.9"}}, "203.0.113.50"},
+			{1, [][]string{{"", claim, "203.0.113.50"}}, "203.0.113.50"},
+		} {
+			r := from(peer + ":1")
+			for _, line := range tc.lines {
+				for i := range line {
+					line[i] = entry(line[i])
+				}
+				r.Header.Add(header, strings.Join(line, ","))
+			}
+			if got := addressesOf(t, ClientIP{Hops: tc.hops, Header: header}).Key(r); got != tc.want {
+				t.Errorf("%d hops, %s %q: Key = %q; want %q", tc.hops, header, r.Header[header], got, tc.want)
+			}
+		}
+		if got := addressesOf(t, ClientIP{Trusted: []string{peer}, Header: header}).Key(from(peer+":1", header, entry(claim)+",")); got != claim {
+			t.Errorf("by trusted proxies, %s: Key = %q; want the empty entry skipped", header, got)
+		}
+	}
+}
+
+// Addresses behind a translator share a prefix and are clients of their own, and none
+// is trusted for the IPv4 address that it stands for.
+//
+// Case LI-06: tried on the product
+func TestTranslatedAddressesAreCountedOneByOne(t *testing.T) {
+	a := addressesOf(t, ClientIP{})
+	for addr, want := range map[string]string{
+		"64:ff9b::c000:201":       "192.0.2.1",
+		"64:ff9b::c000:202":       "192.0.2.2",
+		"64:ff9b::192.0.2.2":      "192.0.2.2",
+		"::ffff:192.0.2.1":        "192.0.2.1",
+		"::ffff:0:192.0.2.1":      "192.0.2.1",
+		"64:ff9b:1::c000:201":     "64:ff9b:1::c000:201/128",
+		"64:ff9b:1:2:0:3::":       "64:ff9b:1:2:0:3::/128",
+		"64:ff9b:2::1":            "64:ff9b:2::/64",
+		"2002:c000:201:1::1":      "2002:c000:201::/48",
+		"2002:c000:201:ffff::2":   "2002:c000:201::/48",
+		"2002:c000:202::1":        "2002:c000:202::/48",
+		"::192.0.2.1":             "::/64", // v4-compatible: never on a wire
+		"2001:0:4136:e378:8000::": "2001:0:4136:e378::/64",
+	} {
+		if got := a.Key(from("[" + addr + "]:1")); got != want {
+			t.Errorf("%s: Key = %q; want %q", addr, got, want)
+		}
+		proxied := addressesOf(t, ClientIP{Trusted: []string{"198.51.100.1"}})
+		if got := proxied.Key(from("198.51.100.1:1", "X-Forwarded-For", addr)); got != want {
+			t.Errorf("%s forwarded: Key = %q; want %q", addr, got, want)
+		}
+	}
+	trusting := addressesOf(t, ClientIP{Trusted: []string{"10.0.0.0/8"}})
+	if got := trusting.Key(from("[64:ff9b::a00:5]:1", "X-Forwarded-For", "9.9.9.9")); got != "10.0.0.5" {
+		t.Errorf("a translated peer was trusted as 10.0.0.5: Key = %q", got)
+	}
+}
+
 func TestNamedHeaderHoldsOneAddress(t *testing.T) {
 	a := addressesOf(t, ClientIP{Header: "x-real-ip", Trusted: []string{"10.0.0.0/8"}})
 	for _, tc := range []struct {
@@ -270,7 +358,8 @@ func TestAddressKeyAllocatesNothingForIPv4(t *testing.T) {
 	}
 }
 
-// Where chi's middleware names a client, we name the same one.
+// Where chi's middleware names a client, we name the same one, but for empty entries
+// in a count of hops.
 func TestClientsAgreeWithChi(t *testing.T) {
 	prefixes := []string{"10.0.0.0/8", "2001:db8:f::/48"}
 	readers := []struct {
@@ -295,8 +384,8 @@ func TestClientsAgreeWithChi(t *testing.T) {
 				for _, second := range texts {
 					r := from(peer, "X-Forwarded-For", first, "X-Forwarded-For", second, "X-Real-IP", first, "X-Real-IP", second)
 					chi := chiClient(reader.chi, r)
-					if !chi.IsValid() {
-						continue
+					if !chi.IsValid() || reader.ours.Hops > 0 && slices.Contains(strings.Split(first+","+second, ","), "") {
+						continue // chi skips empty entries in a count too
 					}
 					agreed++
 					if got := ours.Addr(r); got != chi {

@@ -3,19 +3,21 @@ package caller
 import "strings"
 
 // entries walks the entries of a list header from the last one to the first, over
-// all its lines, without allocating. Empty entries are skipped. Whatever a client
-// sent stands to the left of what the proxies added, so it cannot disturb the
-// reading of what is trusted, however malformed it is.
+// all its lines, without allocating. Whatever a client sent stands to the left of
+// what the proxies added, so it cannot disturb the reading of what is trusted,
+// however malformed it is.
 type entries struct {
 	lines  []string
 	rest   string // of the current line
+	inLine bool   // rest is still to be read, if only as an empty entry
 	quoted bool   // commas inside double quotes do not separate
+	empty  bool   // empty entries count as well; without it they are skipped
 }
 
 // next returns the next entry to the left.
 func (e *entries) next() (string, bool) {
 	for {
-		if e.rest == "" {
+		if !e.inLine {
 			if len(e.lines) == 0 {
 				return "", false
 			}
@@ -24,8 +26,8 @@ func (e *entries) next() (string, bool) {
 		}
 		i := e.lastComma()
 		entry := strings.TrimSpace(e.rest[i+1:])
-		e.rest = e.rest[:max(i, 0)]
-		if entry != "" {
+		e.rest, e.inLine = e.rest[:max(i, 0)], i >= 0
+		if entry != "" || e.empty {
 			return entry, true
 		}
 	}
