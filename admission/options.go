@@ -71,9 +71,11 @@ type Options struct {
 	Deadline Deadline
 	// Routes ranks requests by net/http mux patterns ("POST /checkout"), for
 	// Handler mounted at the very edge, before any routing. What no pattern matches
-	// is Normal. A respelled path, one that is not clean and unescaped, gains
-	// nothing: it is under the cost, limits and caps of the pattern it may be taken
-	// for, but never above Normal nor exempt. At does not look at Routes.
+	// is Normal. A request that is not spelled plainly (its path clean, unescaped and
+	// without ";parameters", its host and method canonical) gains nothing: all that the
+	// patterns it may be taken for ask holds (rates, caps, costs, the lowest level), and
+	// it is never above Normal nor exempt. The same holds for a final slash that leads
+	// to another pattern's path. At does not look at Routes.
 	Routes map[string]Rule
 	// HTTP says what the gate reads and writes besides its decision. The zero value is
 	// fit for most services.

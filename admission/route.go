@@ -32,6 +32,7 @@ type route struct {
 
 	most    int64         // of the two above: the work that may be in flight; 0: no bound
 	running *atomic.Int64 // counted against most; only where it is set
+	also    []*route      // whose bounds hold as well, for a request that may mean several
 }
 
 // Cost makes each request of the route take n tokens instead of 1. Below 1 panics.
@@ -139,16 +140,32 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 // enter counts one more under the route's bound, or refuses. With force it counts
 // whatever the bound says.
 func (rt *route) enter(force bool) bool {
-	if rt.running.Add(1) <= rt.most {
-		return true
-	}
-	if !force {
+	within := rt.running.Add(1) <= rt.most
+	if !within && !force {
 		rt.running.Add(-1)
+		return false
 	}
-	return false
+	for i, other := range rt.also {
+		if other.running.Add(1) <= other.most {
+			continue
+		}
+		if within = false; !force {
+			rt.running.Add(-1)
+			for _, entered := range rt.also[:i+1] {
+				entered.running.Add(-1)
+			}
+			return false
+		}
+	}
+	return within
 }
 
-func (rt *route) leave() { rt.running.Add(-1) }
+func (rt *route) leave() {
+	rt.running.Add(-1)
+	for _, other := range rt.also {
+		other.running.Add(-1)
+	}
+}
 
 func (rt *route) capReason() shed.Reason {
 	if rt.streams > 0 {

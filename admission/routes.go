@@ -1,23 +1,27 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/headgate-go/headgate/admission/internal/spelling"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
 )
 
 // Rule is what Options.Routes says about the requests of one pattern. Make one
 // with [AtLevel].
 type Rule struct {
-	level priority.Level
-	opts  []RouteOption
+	level   priority.Level
+	opts    []RouteOption
+	anyCase bool
 }
 
 // AtLevel returns the rule to admit at the given level with the given options, as
@@ -28,16 +32,32 @@ type Rule struct {
 //		"GET /export":    admission.AtLevel(priority.Batch, admission.Cost(5)),
 //		"GET /healthz":   admission.AtLevel(priority.Normal, admission.Exempt()),
 //	}
-func AtLevel(level priority.Level, opts ...RouteOption) Rule { return Rule{level, opts} }
+func AtLevel(level priority.Level, opts ...RouteOption) Rule { return Rule{level: level, opts: opts} }
 
-// rules ranks requests before anything routed them.
-type rules struct {
-	mux    *http.ServeMux
-	routes map[string]*route
+// AnyCase returns the rule for a router that takes the letters of a path for the same in
+// either case: a path that differs from the pattern in case only pays what the rule asks
+// and is granted nothing by it.
+func (r Rule) AnyCase() Rule {
+	r.anyCase = true
+	return r
 }
 
-// ruled is a route in the clothes of a handler, so that the mux can find it.
-type ruled struct{ route, humble *route }
+// rules ranks requests before anything routed them. A rule is about a request, however
+// that is spelled: where a router may read one in several ways, what any rule for one of
+// them asks holds (its cost, limits, caps and time, the lowest level), and what a rule
+// grants (a level above Normal, an exemption) needs the plain spelling.
+type rules struct {
+	mux    *http.ServeMux
+	folded *http.ServeMux // patterns in lower case, of rules for any case; nil: none
+	routes map[string]*route
+	hosts  bool // some pattern names a host
+
+	joined sync.Map // meanings → *route
+	joins  atomic.Int32
+}
+
+// ruled carries a route as a handler, so that the mux can find it.
+type ruled struct{ route *route }
 
 func (ruled) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
@@ -55,7 +75,7 @@ func newRules(table map[string]Rule, prev *rules, pools func(string) *pool) (*ru
 		}
 		if err == nil {
 			rt.id = queue.MostRoutes - i // those of At count from 1
-			err = rs.add(pattern, rt)
+			err = rs.add(pattern, rt, rule.anyCase)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("Options.Routes[%q]: %w", pattern, err)
@@ -72,15 +92,26 @@ func (rs *rules) find(pattern string) *route {
 }
 
 // add registers a pattern; the mux panics on one that is malformed or conflicts.
-func (rs *rules) add(pattern string, rt *route) (err error) {
+func (rs *rules) add(pattern string, rt *route, anyCase bool) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	rt.pattern = pattern
-	rs.mux.Handle(pattern, ruled{rt, rt.humbled()})
+	rs.mux.Handle(pattern, ruled{rt})
 	rs.routes[pattern] = rt
+	method, rest, found := strings.Cut(pattern, " ")
+	if !found {
+		method, rest = "", pattern
+	}
+	rs.hosts = rs.hosts || !strings.HasPrefix(strings.TrimLeft(rest, " \t"), "/")
+	if anyCase {
+		if rs.folded == nil {
+			rs.folded = http.NewServeMux()
+		}
+		rs.folded.Handle(strings.TrimSpace(method+" "+strings.ToLower(rest)), ruled{rt})
+	}
 	return nil
 }
 
@@ -89,61 +120,129 @@ func (rs *rules) rank(r *http.Request, fallback *route) *route {
 	if rs == nil {
 		return fallback
 	}
-	m, ok := rs.match(r)
-	if spelledPlainly(r.URL) {
-		if ok {
-			return m.route
+	sent := match(rs.mux, r)
+	plain := spelling.Plain(r, rs.hosts)
+	if plain && rs.folded == nil && !spelling.Slashed(r) {
+		return cmp.Or(sent, fallback)
+	}
+	var m meanings
+	spelling.Each(r, rs.hosts, func(r *http.Request) {
+		m.add(match(rs.mux, r))
+		if rs.folded != nil {
+			path, raw := r.URL.Path, r.URL.RawPath
+			r.URL.Path, r.URL.RawPath = strings.ToLower(path), strings.ToLower(raw)
+			m.add(match(rs.folded, r))
+			r.URL.Path, r.URL.RawPath = path, raw
 		}
+	})
+	m.add(sent)
+	switch {
+	case m[0] == nil:
 		return fallback
+	case plain && sent == m[0] && m[1] == nil:
+		return sent
 	}
-	if !ok {
-		m, ok = rs.match(respelled(r))
-	}
-	if ok {
-		return m.humble
-	}
-	return fallback
+	return rs.join(m)
 }
 
-func (rs *rules) match(r *http.Request) (ruled, bool) {
-	h, _ := rs.mux.Handler(r)
-	m, ok := h.(ruled)
-	return m, ok
+func match(mux *http.ServeMux, r *http.Request) *route {
+	h, _ := mux.Handler(r)
+	m, _ := h.(ruled)
+	return m.route
 }
 
-// humbled is the route for a path with another spelling. Routers differ in what
-// they make of one, so what the rule asks holds (its cost, limits and caps, a level
-// below Normal), and what it grants does not.
-func (rt *route) humbled() *route {
-	h := *rt
-	h.level, h.exempt = min(h.level, priority.Normal), false
+// meanings are the routes that the readings of one request lead to. There are few: the
+// last one stands for those beyond.
+type meanings [8]*route
+
+func (m *meanings) add(rt *route) {
+	for i := range m {
+		if rt == nil || m[i] == rt {
+			return
+		}
+		if m[i] == nil {
+			m[i] = rt
+			return
+		}
+	}
+}
+
+// maxJoins bounds how many joint routes are remembered; more are made when needed.
+const maxJoins = 1024
+
+// join returns the route that asks what any of m asks and grants nothing.
+func (rs *rules) join(m meanings) *route {
+	if rt, ok := rs.joined.Load(m); ok {
+		return rt.(*route)
+	}
+	rt := m.strictest()
+	if rs.joins.Add(1) <= maxJoins {
+		rs.joined.Store(m, rt)
+	}
+	return rt
+}
+
+// strictest joins the routes of m. The pool and the estimates are those of the first,
+// which is what most routers read.
+func (m *meanings) strictest() *route {
+	h := *m[0]
+	h.level, h.exempt, h.also = min(h.level, priority.Normal), false, nil
+	limits := make([]ratelimit.Limiter, 0, len(m))
+	for _, rt := range m {
+		if rt == nil {
+			break
+		}
+		h.level, h.cost, h.remote = min(h.level, rt.level), max(h.cost, rt.cost), h.remote || rt.remote
+		if rt.timeout > 0 && (h.timeout == 0 || rt.timeout < h.timeout) {
+			h.timeout = rt.timeout
+		}
+		h.streams = min(h.streams, rt.streams) // a stream only if all are
+		if rt.limit != nil {
+			limits = append(limits, rt.limit)
+		}
+		if rt.most > 0 {
+			h.also = append(h.also, rt)
+		}
+	}
+	h.limit, h.costOf = jointly(limits), m.costliest(h.cost)
+	if len(h.also) > 0 {
+		h.most, h.running, h.also = h.also[0].most, h.also[0].running, h.also[1:]
+	}
 	return &h
 }
 
-// spelledPlainly reports whether the path has its one canonical spelling: clean,
-// and with nothing escaped that need not be.
-func spelledPlainly(u *url.URL) bool {
-	return u.RawPath == "" && u.Path == cleanPath(u.Path)
+// jointly is one limit made of several; of more than one decision can have, the first.
+func jointly(limits []ratelimit.Limiter) ratelimit.Limiter {
+	switch len(limits) {
+	case 0:
+		return nil
+	case 1:
+		return limits[0]
+	}
+	all := ratelimit.All(limits...)
+	for n := len(limits); n > 1 && all.Policy(ratelimit.Key{}) == (ratelimit.Policy{}); n-- {
+		all = ratelimit.All(limits[:n-1]...)
+	}
+	return all
 }
 
-// respelled returns r as a router reads it that cleans and unescapes paths.
-func respelled(r *http.Request) *http.Request {
-	plain := *r
-	plain.URL = &url.URL{Host: r.URL.Host, Path: cleanPath(r.URL.Path)}
-	return &plain
-}
-
-// cleanPath is path.Clean of a rooted path, a final slash kept.
-func cleanPath(p string) string {
-	if p == "" || p[0] != '/' {
-		p = "/" + p
+// costliest returns what the costliest of m takes, at least least, where that depends on
+// the request.
+func (m *meanings) costliest(least int) func(*http.Request) int {
+	var asked []func(*http.Request) int
+	for _, rt := range m {
+		if rt != nil && rt.costOf != nil {
+			asked = append(asked, rt.costOf)
+		}
 	}
-	clean := path.Clean(p)
-	if p[len(p)-1] != '/' || clean == "/" {
-		return clean
+	if len(asked) == 0 {
+		return nil
 	}
-	if len(p) == len(clean)+1 && strings.HasPrefix(p, clean) {
-		return p // nothing to allocate
+	return func(r *http.Request) int {
+		most := least
+		for _, f := range asked {
+			most = max(most, f(r))
+		}
+		return most
 	}
-	return clean + "/"
 }
