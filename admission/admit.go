@@ -103,6 +103,10 @@ type Rejection struct {
 	Policy     string        // name of the limit that refused; empty when it was no limit
 }
 
+func (v *visit) rejection() *Rejection {
+	return &Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
+}
+
 // Error says which reason, which limit and when to come back. It is meant for the
 // service's own log; clients never see it.
 func (e *Rejection) Error() string {

@@ -272,3 +272,16 @@ func (s sold) slots(limit int) int {
 	// Rounding of the product must not push a whole number to the next.
 	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
 }
+
+// policyNamed returns the policy of that name of l, which may be made of several.
+func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
+	if _, several := l.(ratelimit.Lister); several {
+		var room [ratelimit.MaxLimits]ratelimit.Policy
+		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
+			if p.Name == name {
+				return p
+			}
+		}
+	}
+	return l.Policy(key)
+}

@@ -236,19 +236,6 @@ func (x exchange) advertise() {
 	answer.Fields(x.HTTP.RateLimitHeaders).Write(x.w.Header(), p, x.limit.left, x.limit.reset)
 }
 
-// policyNamed returns the policy of that name of l, which may be made of several.
-func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
-	if _, several := l.(ratelimit.Lister); several {
-		var room [ratelimit.MaxLimits]ratelimit.Policy
-		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
-			if p.Name == name {
-				return p
-			}
-		}
-	}
-	return l.Policy(key)
-}
-
 // opensIn reports whether the visit opens a stream, and by when it must have begun.
 func (x exchange) opensIn() (time.Time, bool) {
 	return x.Deadline, x.route.streams > 0 && !x.HTTP.DisableResponseWrapping && !x.Deadline.IsZero()

@@ -147,6 +147,11 @@ func (l *lists) refused(v *visit, n uint64) {
 	}
 }
 
+// ownLimit reports whether a limit of the caller's own refused it.
+func (v *visit) ownLimit() bool {
+	return v.reason == shed.RateLimited || v.reason == shed.NotAdmissible || v.reason == shed.CallerCap
+}
+
 // ended notes the end of work that stands for n.
 func (l *lists) ended(v *visit, held time.Duration, n uint64) {
 	if n > 0 {

@@ -244,15 +244,6 @@ func (v *visit) leaveCaps() {
 	v.leaveShares()
 }
 
-// ownLimit reports whether a limit of the caller's own refused it.
-func (v *visit) ownLimit() bool {
-	return v.reason == shed.RateLimited || v.reason == shed.NotAdmissible || v.reason == shed.CallerCap
-}
-
-func (v *visit) rejection() *Rejection {
-	return &Rejection{Reason: v.reason, RetryAfter: v.retryAfter, Policy: v.broken}
-}
-
 // tenantShares counts each caller's work in flight, in all pools and in each. It
 // holds only callers that have some, so the slots of the pools bound it.
 type tenantShares struct {
@@ -266,9 +257,7 @@ type sharer struct {
 	space, id string
 }
 
-func newTenantShares() *tenantShares {
-	return &tenantShares{running: make(map[sharer]int)}
-}
+func newTenantShares() *tenantShares { return &tenantShares{running: make(map[sharer]int)} }
 
 // enter counts one more of the caller's, or refuses when it has the most already.
 // With force it counts in any case.

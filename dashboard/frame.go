@@ -20,6 +20,7 @@ type frame struct {
 	At      int64        `json:"at"`      // milliseconds since 1970
 	Process int64        `json:"process"` // when counting began; another number: it began anew
 	Title   string       `json:"title"`
+	Runbook string       `json:"runbook"` // its address; empty: no links
 	Gates   []gateFrame  `json:"gates"`
 	Calls   []callFrame  `json:"calls"`
 	Queues  []workFrame  `json:"queues"`
@@ -39,7 +40,20 @@ type gateFrame struct {
 	Exempt   uint64            `json:"exempt"`
 	Pools    []poolFrame       `json:"pools"`
 	Limits   []limitFrame      `json:"limits"`
-	Limited  []limitedFrame    `json:"limited"`
+	Routes   []routeFrame      `json:"routes"`  // those with most refused, then with most slot time
+	Limited  []callerFrame     `json:"limited"` // callers over limits of their own, lately
+	Turned   []callerFrame     `json:"turned"`  // callers refused for want of capacity, lately
+	Busiest  []callerFrame     `json:"busiest"` // callers by slot time, lately, in seconds
+}
+
+// routeFrame counts the visits of a route that have ended.
+type routeFrame struct {
+	Route   string  `json:"route"`
+	Served  uint64  `json:"served"`  // admitted, however it ended
+	Failed  uint64  `json:"failed"`  // of those: failed, or too late
+	Limited uint64  `json:"limited"` // refused by limits of the caller's own
+	Shed    levels  `json:"shed"`    // refused for want of capacity
+	Held    float64 `json:"held"`    // slot time, in seconds
 }
 
 type poolFrame struct {
@@ -68,15 +82,15 @@ type limitFrame struct {
 	Overflow uint64   `json:"overflow"`
 }
 
-type limitedFrame struct {
-	Alias   string `json:"alias"`
-	Refused uint64 `json:"refused"`
+type callerFrame struct {
+	Alias string  `json:"alias"`
+	Count float64 `json:"count"`
 }
 
 // read takes a snapshot of everything on the page.
 func (b *board) read(now, began time.Time) frame {
 	f := frame{
-		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title,
+		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title, Runbook: b.runbook,
 		Gates: []gateFrame{}, Calls: []callFrame{}, Queues: []workFrame{}, Stores: []storeFrame{},
 	}
 	for _, g := range b.gates {

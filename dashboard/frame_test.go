@@ -3,11 +3,13 @@ package dashboard_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/dashboard"
 	"github.com/headgate-go/headgate/outbound/pacer"
 	"github.com/headgate-go/headgate/priority"
@@ -18,8 +20,9 @@ import (
 
 // data is the part of a frame that the tests look at.
 type data struct {
-	Title string
-	Gates []struct {
+	Title   string
+	Runbook string
+	Gates   []struct {
 		Name     string
 		Admitted [priority.Count]int
 		Refused  [priority.Count]int
@@ -30,7 +33,17 @@ type data struct {
 			Waiting         [priority.Count]int
 			Waits           []int
 		}
-		Limits  []struct{ Name string }
+		Limits []struct{ Name string }
+		Routes []struct {
+			Route           string
+			Served, Limited int
+			Shed            [priority.Count]int
+			Held            float64
+		}
+		Turned, Busiest []struct {
+			Alias string
+			Count float64
+		}
 		Limited []struct {
 			Alias   string
 			Refused int
@@ -97,6 +110,35 @@ func TestAFrameShowsEverythingItIsGiven(t *testing.T) {
 	ops := d.Calls[0].Operations
 	if len(ops) != 12 || d.Calls[0].More != 28 || ops[0].Operation != "paused" || ops[0].Rate != nil {
 		t.Errorf("%d operations, %d more, the first %+v", len(ops), d.Calls[0].More, ops[0])
+	}
+}
+
+func TestAFrameNamesRoutesAndCallers(t *testing.T) {
+	gate := admission.MustNew(admission.Options{
+		Pool:     admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
+		Identify: caller.Header("X-Caller"),
+	})
+	inside := make(chan struct{})
+	leave := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.Handle("GET /slow", gate.At(priority.High)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(inside); <-leave })))
+	send := func(name string) {
+		r := httptest.NewRequest("GET", "/slow", nil)
+		r.Header.Set("X-Caller", name)
+		mux.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); send("holds") }()
+	<-inside
+	send("waits")
+	close(leave)
+	<-done
+	g := frame(t, dashboard.Handler(dashboard.Gate(gate))).Gates[0]
+	if len(g.Routes) != 1 || g.Routes[0].Route != "GET /slow" || g.Routes[0].Served != 1 || g.Routes[0].Shed != [4]int{2: 1} {
+		t.Errorf("routes %+v", g.Routes)
+	}
+	if len(g.Turned) != 1 || g.Turned[0].Count != 1 || len(g.Busiest) != 1 || g.Busiest[0].Count <= 0 || g.Busiest[0].Alias == g.Turned[0].Alias {
+		t.Errorf("turned away %+v, busiest %+v", g.Turned, g.Busiest)
 	}
 }
 

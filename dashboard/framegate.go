@@ -15,7 +15,7 @@ func newGateFrame(s admission.Stats) gateFrame {
 	g := gateFrame{
 		Name: text(s.Name), Draining: s.Draining, Streams: s.Streams,
 		Exempt: s.Count(shed.Exempt),
-		Pools:  []poolFrame{}, Limits: []limitFrame{}, Limited: []limitedFrame{},
+		Pools:  []poolFrame{}, Limits: []limitFrame{},
 	}
 	g.Refused, g.Reasons = refusals(s.Visits)
 	for l := range s.Visits {
@@ -30,10 +30,48 @@ func newGateFrame(s admission.Stats) gateFrame {
 	for _, l := range s.Limits {
 		g.Limits = append(g.Limits, newLimitFrame(l))
 	}
-	for _, c := range s.Limited {
-		g.Limited = append(g.Limited, limitedFrame{text(c.Alias), c.Count})
-	}
+	g.Routes = routeFrames(s.Routes)
+	g.Limited, g.Turned = callerFrames(s.Limited, 1), callerFrames(s.Refused, 1)
+	g.Busiest = callerFrames(s.Busiest, 1e-6)
 	return g
+}
+
+func callerFrames(counts []admission.CallerCount, unit float64) []callerFrame {
+	all := []callerFrame{}
+	for _, c := range counts {
+		all = append(all, callerFrame{text(c.Alias), float64(c.Count) * unit})
+	}
+	return all
+}
+
+// routesShown bounds a gate's part of a frame.
+const routesShown = 16
+
+func routeFrames(routes []admission.RouteStats) []routeFrame {
+	all := []routeFrame{}
+	for _, r := range routes {
+		all = append(all, newRouteFrame(r))
+	}
+	return topBy(all, routesShown, func(r routeFrame) float64 {
+		return float64(r.Shed[0]+r.Shed[1]+r.Shed[2]+r.Shed[3]) + r.Held
+	})
+}
+
+func newRouteFrame(r admission.RouteStats) routeFrame {
+	f := routeFrame{Route: text(r.Pattern), Held: r.Held.Seconds(), Failed: r.Outcomes[shed.Failed] + r.Outcomes[shed.TimedOut]}
+	for l := range r.Visits {
+		for i, n := range r.Visits[l] {
+			switch why := shed.Reason(i); {
+			case why == shed.Admitted:
+				f.Served += n
+			case why == shed.RateLimited, why == shed.NotAdmissible, why == shed.CallerCap:
+				f.Limited += n
+			case why.Refused() && why != shed.Unidentified && why != shed.ClientGone:
+				f.Shed[l] += n
+			}
+		}
+	}
+	return f
 }
 
 func newPoolFrame(p admission.PoolStats) poolFrame {

@@ -17,6 +17,7 @@ import (
 // board is the page and what it shows. What it is made of is fixed at set-up.
 type board struct {
 	title      string
+	runbook    string
 	guard      func(*http.Request) bool // nil: everybody may look
 	gates      []gated
 	transports []namedTransport
@@ -39,7 +40,7 @@ type board struct {
 // The handler is safe for concurrent use and starts no goroutine: figures are read
 // when somebody looks, at most four times a second however many do.
 func Handler(parts ...Part) http.Handler {
-	b := &board{title: "Headgate"}
+	b := &board{title: "Headgate", runbook: publicRunbook}
 	for _, p := range parts {
 		p(b)
 	}

@@ -68,6 +68,14 @@ func Title(title string) Part {
 	}
 }
 
+// publicRunbook is that of this project.
+const publicRunbook = "https://github.com/headgate-go/headgate/blob/main/docs/runbook.md"
+
+// Runbook says where the page's advice leads to: a copy of docs/runbook.md with the same
+// headings, at an address of http or https. Empty: nowhere. Without this Part it is the
+// page of this project. The text of the advice is in the binary in any case.
+func Runbook(address string) Part { return func(b *board) { b.runbook = address } }
+
 // Guard asks allow about every request for the page, its files and its data; those
 // it says no to are answered with 403. It runs on the request's goroutine. The last
 // Guard given counts; nil lets everybody look.

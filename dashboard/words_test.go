@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headgate-go/headgate/admission"
@@ -75,5 +77,37 @@ func TestThePageHasWordsForEveryReasonAndCause(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has %v, want %v", name, got, want)
 		}
+	}
+}
+
+// What the page advises is one thing for a reason or a cause, and leads to a section that
+// the runbook has.
+func TestAdviceLeadsToTheRunbook(t *testing.T) {
+	script := get(dashboard.Handler(), "/words.js").Body.String()
+	runbook, err := os.ReadFile("../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"none": true}
+	for _, r := range refusals() {
+		known[r.String()] = true
+	}
+	for c := range shed.CauseCount {
+		known[shed.Cause(c).String()] = true
+	}
+	advice := regexp.MustCompile(`(?m)^  "([a-z-]+)": \{ text: "[A-Z][^"]+\.", section: "(#[a-z]+)?" \},$`).FindAllStringSubmatch(script, -1)
+	if len(advice) < 10 {
+		t.Fatalf("only %d pieces of advice", len(advice))
+	}
+	for _, m := range advice {
+		if !known[m[1]] {
+			t.Errorf("advice for %s, which is neither a reason nor a cause", m[1])
+		}
+		if m[2] != "" && !strings.Contains(strings.ToLower(string(runbook)), "\n## "+m[2][1:]+"\n") {
+			t.Errorf("the advice for %s leads to %s, which the runbook has not", m[1], m[2])
+		}
+	}
+	if base := frame(t, dashboard.Handler(dashboard.Runbook("https://wiki.example/runbook"))).Runbook; base != "https://wiki.example/runbook" {
+		t.Errorf("the runbook is at %q", base)
 	}
 }

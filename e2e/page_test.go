@@ -28,6 +28,12 @@ func TestThePageTellsTheStory(t *testing.T) {
 	eventually(t, tab, "requests are served", value("served")+" > 500")
 	eventually(t, tab, "the verdict is that work is refused",
 		`/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
+	for what, text := range map[string]string{
+		"which route is hurt most": ` on /(export|browse|checkout)`, "since when": `, since \d+:\d\d`, "what is different": `takes .* instead of `,
+		"what to do": `What to do: `,
+	} {
+		eventually(t, tab, "it says "+what, `/`+strings.ReplaceAll(text, "/", `\/`)+`/.test(document.querySelector(".verdict").innerText)`)
+	}
 	eventually(t, tab, "requests wait", value("waiting")+" > 0")
 	eventually(t, tab, "the fullest cell of the heat map is drawn",
 		`[...document.querySelectorAll("path.h5")].some(p => p.getAttribute("d").startsWith("M"))`)

@@ -60,7 +60,9 @@ function show(frame) {
 // say puts a judgement at the top of the page.
 function say(judged) {
   sentence.className = "verdict " + judged.tone;
-  sentence.replaceChildren(judged.text, judged.more ? h("span", null, judged.more) : "");
+  sentence.replaceChildren(judged.text, judged.more ? h("span", null, judged.more) : "",
+    judged.advice ? h("span", { class: "advice" }, "What to do: " + judged.advice.text + " ",
+      history.frame.runbook ? h("a", { href: history.frame.runbook + judged.advice.section, rel: "noreferrer" }, "Runbook") : null) : "");
   if (sentence.parentNode !== main) main.replaceChildren(sentence);
 }
 

@@ -25,6 +25,11 @@ export function gateView(name, several) {
   const views = new Map();
   const why = listCard("half", "Why it was refused");
   const who = listCard("half", "Over limits of their own");
+  const turned = listCard("half", "Callers turned away for want of capacity");
+  const busiest = listCard("half", "Callers by slot time");
+  const routes = card("", "Routes");
+  const routesTable = h("div");
+  routes.box.append(routesTable);
   const limits = card("", "Limits in force");
   const limitsTable = h("div");
   limits.box.append(limitsTable);
@@ -33,7 +38,7 @@ export function gateView(name, several) {
     several ? h("h2", null, name) : null,
     h("div", { class: "grid" }, ...Object.values(tiles).map((t) => t.box), traffic.box),
     pools,
-    h("div", { class: "grid" }, why.box, who.box, limits.box));
+    h("div", { class: "grid" }, why.box, who.box, turned.box, busiest.box, routes.box, limits.box));
 
   return {
     box,
@@ -49,8 +54,10 @@ export function gateView(name, several) {
         views.get(p.name).set(p, points);
       }
       setReasons(why, gate, points);
-      rows(who.list, gate.limited.map((c) => ({ name: c.alias, value: c.refused, text: number(c.refused) })),
-        "None in the last minute.");
+      for (const [card, list, text] of [[who, gate.limited, number], [turned, gate.turned, number], [busiest, gate.busiest, duration]]) {
+        rows(card.list, list.map((c) => ({ name: c.alias, value: c.count, text: text(c.count) })), "None in the last minute.");
+      }
+      setRoutes(routes, routesTable, gate, points);
       setLimits(limits, limitsTable, gate);
     },
   };
@@ -109,6 +116,15 @@ function setReasons(why, gate, points) {
   items.sort((a, b) => b.value - a.value || b.total - a.total);
   for (const i of items) i.text += ", " + number(i.total) + " in all";
   rows(why.list, items.slice(0, 8), "Nothing was refused since the start.");
+}
+
+function setRoutes(routes, place, gate, points) {
+  routes.box.hidden = !gate.routes.length;
+  const rate = (name, pick) => mean(points, RECENT, (p) => pick(p.routes.find((r) => r.route === name)));
+  table(place, ["Route", ">Served", ">Refused, no capacity", ">Refused, own limits", ">Failed", ">Slots held"],
+    gate.routes.map(({ route }) => [route || "(no pattern)", ...[
+      (r) => r?.served, (r) => sum(r?.shed ?? [0]), (r) => r?.limited, (r) => r?.failed, (r) => r?.held,
+    ].map((pick, i) => number(rate(route, (r) => pick(r) ?? 0)) + (i < 4 ? "/s" : ""))]));
 }
 
 function setLimits(limits, place, gate) {

@@ -43,6 +43,11 @@ function between(a, b, from, to) {
     refused: rates(a.refused, b.refused),
     shadowed: rates(a.shadowed, b.shadowed),
     reasons,
+    routes: b.routes.map((r) => {
+      const before = a.routes.find((q) => q.route === r.route) ?? r; // new in the list: no rate yet
+      return { route: r.route, shed: rates(before.shed, r.shed), held: rate(before.held, r.held),
+        served: rate(before.served, r.served), failed: rate(before.failed, r.failed), limited: rate(before.limited, r.limited) };
+    }),
     pools: b.pools.map((p) => {
       const before = a.pools.find((q) => q.name === p.name);
       return {
@@ -57,7 +62,7 @@ function between(a, b, from, to) {
 // standing is a point with nothing before it.
 function standing(gate, at) {
   return {
-    at, served: null, refused: null, shadowed: null, reasons: {},
+    at, served: null, refused: null, shadowed: null, reasons: {}, routes: [],
     pools: gate.pools.map((p) => ({ ...p, waited: p.waits.map(() => 0), moved: 0 })),
   };
 }

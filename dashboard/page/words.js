@@ -39,6 +39,22 @@ export const CAUSES = {
   "errors": "Work timed out or was dropped below.",
 };
 
+// ADVICE is one thing to do, by the reason that most refusals have or else by the cause
+// of the limit's last move, and the section of the runbook that has more.
+export const ADVICE = {
+  "pressure": { text: "Find what uses the memory or the processor; the limit is not the matter.", section: "#headgateshedratehigh" },
+  "limiter-unavailable": { text: "Bring the store of the shared limit back.", section: "#headgateceilingdegraded" },
+  "draining": { text: "Wait: the process is shutting down.", section: "" },
+  "route-cap": { text: "See whether the route's cap fits its traffic.", section: "#headgateshedratehigh" },
+  "stream-cap": { text: "Look for clients that open streams and never leave.", section: "#headgateshedratehigh" },
+  "latency": { text: "Ask what the handlers call: it got slower.", section: "#headgatecriticalshed" },
+  "stalled": { text: "Find what the handlers call and what does not answer.", section: "#headgatecriticalshed" },
+  "errors": { text: "Look at the errors of what the handlers call.", section: "#headgatecriticalshed" },
+  "saturated": { text: "Widen the narrowest resource below, or shed load: more slots bring nothing.", section: "#headgateshedratehigh" },
+  "thrash": { text: "Look for locks, memory or a disk that the handlers contend for.", section: "#headgateshedratehigh" },
+  "none": { text: "Demand is above capacity: add capacity, or slow the biggest callers down.", section: "#headgateshedratehigh" },
+};
+
 export function number(x) {
   if (x === null || x === undefined || !isFinite(x)) return "∞";
   const a = Math.abs(x);
