@@ -18,6 +18,7 @@ type Ticket struct {
 	Caller   caller.Caller  // who asks; one that is not verified is limited by Options.Anonymous
 	Level    priority.Level // who goes first, were it not for the caller's own rank and plan
 	Cost     int            // tokens it takes, times the factor of the caller's plan; below 1 counts as 1
+	Slots    int            // how many slots it takes at once; below 1 counts as 1, more than there are as the whole limit, alone
 	Deadline time.Time      // when its answer becomes worthless; zero: the context's
 	MaxWait  time.Duration  // longest stay in the queue; zero: the pool's, which is also the most; NoWait: none
 	Pool     string         // which pool its slot comes from; a name that is not there is the unnamed one

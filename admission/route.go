@@ -20,6 +20,8 @@ type route struct {
 	level   priority.Level
 	cost    int
 	costOf  func(*http.Request) int
+	slots   int
+	slotsOf func(*http.Request) int
 	limit   ratelimit.Limiter // nil: none of its own
 	remote  bool              // limit may take its time to decide
 	cap     int64             // 0: none
@@ -48,6 +50,25 @@ func CostOf(f func(*http.Request) int) RouteOption {
 		panic("admission: CostOf(nil)")
 	}
 	return func(rt *route) { rt.costOf = f }
+}
+
+// Slots makes each request of the route take n slots of its pool at once instead of 1,
+// and count as n under caps: an export that runs four queries, say. It waits until n
+// are free, and other work does not starve it: only what is expected to end before then
+// goes first. Wider than the limit in force means the whole limit, alone. Below 1 panics.
+func Slots(n int) RouteOption {
+	mustAtLeastOne("Slots", n)
+	return func(rt *route) { rt.slots = n }
+}
+
+// SlotsOf asks f for the slots a request takes; see [Slots]. What f returns below 1
+// counts as 1. It runs before the decision, so it must be quick and must not read the
+// body.
+func SlotsOf(f func(*http.Request) int) RouteOption {
+	if f == nil {
+		panic("admission: SlotsOf(nil)")
+	}
+	return func(rt *route) { rt.slotsOf = f }
 }
 
 // Rate adds a limit of the route's own, decided together with the gate's: a
@@ -137,22 +158,24 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	return rt, nil
 }
 
-// enter counts one more under the route's bound, or refuses. With force it counts
-// whatever the bound says.
-func (rt *route) enter(force bool) bool {
-	within := rt.running.Add(1) <= rt.most
+// enter counts work that takes so many slots under the route's bound, or refuses it.
+// With force it counts whatever the bound says.
+func (rt *route) enter(slots int, force bool) bool {
+	n := rt.width(slots)
+	within := rt.running.Add(n) <= rt.most
 	if !within && !force {
-		rt.running.Add(-1)
+		rt.running.Add(-n)
 		return false
 	}
 	for i, other := range rt.also {
-		if other.running.Add(1) <= other.most {
+		n := other.width(slots)
+		if other.running.Add(n) <= other.most {
 			continue
 		}
 		if within = false; !force {
-			rt.running.Add(-1)
+			rt.running.Add(-rt.width(slots))
 			for _, entered := range rt.also[:i+1] {
-				entered.running.Add(-1)
+				entered.running.Add(-entered.width(slots))
 			}
 			return false
 		}
@@ -160,11 +183,19 @@ func (rt *route) enter(force bool) bool {
 	return within
 }
 
-func (rt *route) leave() {
-	rt.running.Add(-1)
+func (rt *route) leave(slots int) {
+	rt.running.Add(-rt.width(slots))
 	for _, other := range rt.also {
-		other.running.Add(-1)
+		other.running.Add(-other.width(slots))
 	}
+}
+
+// width is what work that takes so many slots counts for: a stream is one.
+func (rt *route) width(slots int) int64 {
+	if rt.streams > 0 {
+		return 1
+	}
+	return min(int64(max(slots, 1)), rt.most)
 }
 
 func (rt *route) capReason() shed.Reason {

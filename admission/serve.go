@@ -66,12 +66,15 @@ func exempt(g *Gate, rt *route, pattern string) {
 func (x exchange) read() bool {
 	rt := x.route
 	x.pattern = cmp.Or(rt.pattern, x.r.Pattern)
-	x.Pool, x.Cost, x.Bytes = rt.pool, rt.cost, x.r.ContentLength
+	x.Pool, x.Cost, x.Slots, x.Bytes = rt.pool, rt.cost, rt.slots, x.r.ContentLength
 	x.Level, x.free = rt.level, x.HTTP.Preflights != PreflightsAsOthers && preflight(x.r)
 	x.Deadline, x.answerBy = x.deadline(), x.sendable()
 	known := x.identify()
 	if known && rt.costOf != nil {
 		x.Cost = rt.costOf(x.r)
+	}
+	if known && rt.slotsOf != nil {
+		x.Slots = rt.slotsOf(x.r)
 	}
 	x.tick()
 	if !known {

@@ -28,8 +28,8 @@ type visit struct {
 	limit   verdict     // of the limit that refused, or the one nearest exhaustion
 	broken  string      // name of the limit that refused; empty when it was no limit
 	shadow  shed.Reason // what shadow mode let through; else Admitted
-	capped  bool        // counted under CallerCap
-	sharing bool        // counted under its plan's share of the pool
+	capped  int         // slots counted under CallerCap
+	sharing int         // slots counted under its plan's share of the pool
 
 	at         *pool // whose slot it takes
 	slot       queue.Grant
@@ -131,7 +131,7 @@ func (v *visit) unpressed() bool {
 // withinCaps counts the visit under its route's and its caller's own caps.
 func (v *visit) withinCaps() bool {
 	shadow := v.Shadow&ShadowCapacity != 0
-	if v.route != nil && v.route.most > 0 && !v.route.enter(shadow) && !v.over(v.route.capReason()) {
+	if v.route != nil && v.route.most > 0 && !v.route.enter(v.Slots, shadow) && !v.over(v.route.capReason()) {
 		return false
 	}
 	if !v.withinShares(shadow) {
@@ -153,7 +153,7 @@ func (v *visit) over(r shed.Reason) bool {
 }
 
 func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
-	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Deadline: v.Deadline, MaxWait: v.MaxWait, AnswerBy: v.answerBy, Bytes: v.Bytes}
+	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Slots: v.Slots, Deadline: v.Deadline, MaxWait: v.MaxWait, AnswerBy: v.answerBy, Bytes: v.Bytes}
 	if v.route != nil {
 		t.Route = v.route.id
 	}
@@ -239,7 +239,7 @@ func (v *visit) event() Event {
 // leaveCaps takes the work off its route's and its caller's counts.
 func (v *visit) leaveCaps() {
 	if v.route != nil && v.route.most > 0 {
-		v.route.leave()
+		v.route.leave(v.Slots)
 	}
 	v.leaveShares()
 }
@@ -259,23 +259,26 @@ type sharer struct {
 
 func newTenantShares() *tenantShares { return &tenantShares{running: make(map[sharer]int)} }
 
-// enter counts one more of the caller's, or refuses when it has the most already.
-// With force it counts in any case.
-func (s *tenantShares) enter(who sharer, most int, force bool) bool {
+// enter counts work of the caller's that takes so many slots, or refuses it when that is
+// more than the most. With force it counts in any case. Work wider than the most counts
+// as that. It returns how many slots it counted.
+func (s *tenantShares) enter(who sharer, slots, most int, force bool) (counted int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.running[who]
-	if n < most || force {
-		s.running[who] = n + 1
+	slots = min(max(slots, 1), most)
+	n := s.running[who] + slots
+	if ok = n <= most; !ok && !force {
+		return 0, false
 	}
-	return n < most
+	s.running[who] = n
+	return slots, ok
 }
 
-func (s *tenantShares) leave(who sharer) {
+func (s *tenantShares) leave(who sharer, slots int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.running[who]; n > 1 {
-		s.running[who] = n - 1
+	if n := s.running[who]; n > slots {
+		s.running[who] = n - slots
 	} else {
 		delete(s.running, who)
 	}
@@ -285,21 +288,17 @@ func (s *tenantShares) leave(who sharer) {
 // pool.
 func (v *visit) withinShares(shadow bool) bool {
 	if v.CallerCap > 0 {
-		v.capped = v.gate.shares.enter(v.sharer(nil), v.CallerCap, shadow)
-		if !v.capped && !v.over(shed.CallerCap) {
+		var ok bool
+		if v.capped, ok = v.gate.shares.enter(v.sharer(nil), v.Slots, v.CallerCap, shadow); !ok && !v.over(shed.CallerCap) {
 			return false
 		}
-		v.capped = true
 	}
 	if v.share <= 0 {
 		return true
 	}
-	v.sharing = v.gate.shares.enter(v.sharer(v.at), v.slots(v.at.slots.Limit()), shadow)
-	if !v.sharing && !v.over(shed.CallerCap) {
-		return false
-	}
-	v.sharing = true
-	return true
+	var ok bool
+	v.sharing, ok = v.gate.shares.enter(v.sharer(v.at), v.Slots, v.slots(v.at.slots.Limit()), shadow)
+	return ok || v.over(shed.CallerCap)
 }
 
 func (v *visit) sharer(in *pool) sharer {
@@ -308,10 +307,10 @@ func (v *visit) sharer(in *pool) sharer {
 
 // leaveShares takes the visit off its caller's counts.
 func (v *visit) leaveShares() {
-	if v.capped {
-		v.gate.shares.leave(v.sharer(nil))
+	if v.capped > 0 {
+		v.gate.shares.leave(v.sharer(nil), v.capped)
 	}
-	if v.sharing {
-		v.gate.shares.leave(v.sharer(v.at))
+	if v.sharing > 0 {
+		v.gate.shares.leave(v.sharer(v.at), v.sharing)
 	}
 }

@@ -105,6 +105,7 @@ func (d deadline) options(at place) admission.Deadline {
 type route struct {
 	Level   level    `yaml:"level"`
 	Cost    Int      `yaml:"cost"`
+	Slots   Int      `yaml:"slots"`
 	Rate    *limit   `yaml:"rate"`
 	Cap     Int      `yaml:"cap"`
 	Timeout Duration `yaml:"timeout"`
@@ -150,7 +151,7 @@ func (r route) options(at place, ls limits) (opts []admission.RouteOption) {
 		field  string
 		value  Int
 		option func(int) admission.RouteOption
-	}{{"cost", r.Cost, admission.Cost}, {"cap", r.Cap, admission.Cap}, {"stream", r.Stream, admission.Stream}} {
+	}{{"cost", r.Cost, admission.Cost}, {"slots", r.Slots, admission.Slots}, {"cap", r.Cap, admission.Cap}, {"stream", r.Stream, admission.Stream}} {
 		switch {
 		case n.value < 0:
 			at.in(n.field).wrongf("must be at least 1")

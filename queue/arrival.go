@@ -10,7 +10,8 @@ import (
 // walkIn is Offer where there is nothing to decide: a slot is free, no waiter goes
 // first, and there is time enough. Anything else is left to Offer.
 func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
-	if c.draining || c.line.n > 0 || !c.mayGo(now, t.Level) {
+	slots := c.config.slots(t, c.limit)
+	if c.draining || c.line.n > 0 || !c.mayGo(now, t.Level, slots) {
 		return Grant{}, false
 	}
 	at, due := c.at(now), never
@@ -22,7 +23,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 		due = after(at, left)
 	}
 	c.demand.Arrived(now, t.Level)
-	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route)}, 0)
+	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route), slots: int32(slots)}, 0)
 	c.note(now)
 	return g, true
 }
@@ -31,6 +32,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 // queue if the door lets it, in the place of another waiter if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
 	c.outlast(at)
+	w.wide = int32(c.slots(w))
 	c.line.measure(w)
 	a, yields := c.arrival(at, w, left)
 	if c.demand.Short(now, a.MaxWait/2) {
@@ -49,7 +51,8 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 		c.evict(yields)
 	}
 	c.makeRoom(at, w)
-	c.join(at, w, a, door.Service)
+	w.stays(at, &a, door.Service)
+	c.line.add(w, at)
 	c.note(now)
 	return v, yields
 }
@@ -63,7 +66,7 @@ func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.
 	if a.MaxWait <= 0 {
 		return a, nil
 	}
-	a.Ahead = c.line.ahead(at, w)
+	a.Ahead = c.line.ahead(at, w) + int(w.wide) - 1
 	if a.Depth, a.Bound = c.depth(w.Level); a.Depth >= a.Bound {
 		yields = c.line.last(at, w)
 		a.Outranks = yields != nil
@@ -94,14 +97,23 @@ func (c *Core) needs(now time.Time, w *Waiter, remaining time.Duration) time.Dur
 	return c.meter.Needs(now, w.Level, c.flight.n+1)
 }
 
-// mayGo reports whether a newcomer of this level may have a slot at once: one is
-// free, and no waiter could use it. Critical may use the reserve past waiters of the
+// mayGo reports whether a newcomer of this level may have its slots at once: they are
+// free, and no waiter could use them. Critical may use the reserve past waiters of the
 // other levels, which may not.
-func (c *Core) mayGo(now time.Time, l priority.Level) bool {
+func (c *Core) mayGo(now time.Time, l priority.Level, slots int) bool {
 	if l < priority.Critical {
-		return c.line.n == 0 && c.othersFree() && c.flight.n+c.hold.Kept(now, l) < c.limit
+		return c.line.n == 0 && c.room(l, slots, c.hold.Kept(now, l))
 	}
-	return c.flight.n < c.limit && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
+	return c.room(l, slots, 0) && (c.line.n == 0 || !c.othersFree() && c.line.classes[priority.Count-1].n == 0)
+}
+
+// slots returns how many slots w takes of the limit in force.
+func (c *Core) slots(w *Waiter) int { return c.config.slots(&w.Ticket, c.limit) }
+
+// room reports whether so many slots are free for a level, besides those that are kept.
+func (c *Core) room(l priority.Level, slots, kept int) bool {
+	n := c.flight.n + slots
+	return n+kept <= c.limit && (l >= priority.Critical || n-c.flight.critical <= c.config.others(c.limit))
 }
 
 // othersFree reports whether a slot is free for the levels below Critical.
@@ -120,21 +132,6 @@ func (c *Core) depth(l priority.Level) (depth, bound int) {
 		return n, max(int(c.config.WaitingShare[l.Index()]*float64(bound)), 1)
 	}
 	return c.line.n, bound
-}
-
-// join puts w in line.
-func (c *Core) join(at time.Duration, w *Waiter, a shed.Arrival, service time.Duration) {
-	w.joined = at
-	stay := a.MaxWait
-	if a.Remaining != shed.Forever {
-		stay = min(stay, a.Remaining-service)
-	}
-	w.half = after(at, stay/2)
-	w.leave = after(at, a.MaxWait)
-	if w.probe {
-		w.leave = min(w.leave, w.due)
-	}
-	c.line.add(w, at)
 }
 
 // fits reports whether w can have its bytes within the bound, given that yields
@@ -172,12 +169,16 @@ func (c *Core) makeRoom(at time.Duration, w *Waiter) {
 
 // take fills a slot; w gets it, and p is what it is charged.
 func (c *Core) take(now time.Time, at time.Duration, w *Waiter, p piece, waited time.Duration) {
-	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe, route: int32(w.Route), piece: p}, waited)
+	slots := p.slots
+	if slots == 0 {
+		slots = int32(c.slots(w))
+	}
+	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe, route: int32(w.Route), slots: slots, piece: p}, waited)
 	w.Reason = shed.Admitted
 }
 
 func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration) Grant {
-	r.admitted = now
+	r.admitted, r.at = now, at
 	g := Grant{Waited: waited, at: at, id: c.flight.take(&r)}
 	c.tally.admitted[r.level.Index()]++
 	c.hold.Took(now, r.level)
@@ -268,6 +269,16 @@ func (c *Core) load() shed.Load { return shed.Load{InFlight: c.flight.n, Waiting
 
 // note tells the law that the load changed.
 func (c *Core) note(now time.Time) { c.moved(c.law.Note(now, c.load())) }
+
+// done tells the law of an end. To it, wide work is as many narrow pieces that end at
+// once.
+func (c *Core) done(now time.Time, s shed.Sample, slots int) (step shed.Step) {
+	for left := slots - 1; left >= 0; left-- {
+		step = c.law.Done(now, shed.Load{InFlight: c.flight.n + left, Waiting: c.line.n}, s)
+		c.moved(step)
+	}
+	return step
+}
 
 func (c *Core) moved(s shed.Step) {
 	if !s.Moved() {

@@ -13,6 +13,7 @@ import (
 type gauge struct {
 	name    string
 	weight  int
+	width   int // slots that each piece takes
 	route   int
 	mean    float64 // of its work, ns
 	waiting []*Waiter
@@ -45,7 +46,7 @@ type contestants struct {
 	checked int
 }
 
-func newContestants(t *testing.T, seed uint64) *contestants {
+func newContestants(t *testing.T, seed uint64, wide bool) *contestants {
 	r := rand.New(rand.NewPCG(seed, 9))
 	slots := 1 + r.IntN(8)
 	core, err := NewCore(Config{Limit: shed.Fixed(slots), MaxWait: 1000 * time.Hour, MaxWaiting: 1 << 20})
@@ -54,10 +55,14 @@ func newContestants(t *testing.T, seed uint64) *contestants {
 	}
 	c := &contestants{t: t, r: r, core: core, slots: slots, epoch: time.Unix(1e9, 0), of: map[*Waiter]*gauge{}, least: map[[2]int]float64{}}
 	for i := range 2 + r.IntN(4) {
-		c.callers = append(c.callers, &gauge{
-			name: string(rune('a' + i)), weight: 1 + r.IntN(4), route: r.IntN(3),
+		g := &gauge{
+			name: string(rune('a' + i)), weight: 1 + r.IntN(4), width: 1, route: r.IntN(3),
 			mean: math.Exp(r.Float64()*7) * float64(time.Millisecond),
-		})
+		}
+		if wide {
+			g.width = 1 + r.IntN(slots)
+		}
+		c.callers = append(c.callers, g)
 	}
 	return c
 }
@@ -74,22 +79,28 @@ func (c *contestants) takes(g *gauge) time.Duration {
 	}
 }
 
-func (c *contestants) step() {
+// finish ends the work that ends next.
+func (c *contestants) finish() {
 	next := -1
 	for i, f := range c.running {
 		if next < 0 || f.to < c.running[next].to {
 			next = i
 		}
 	}
-	if next >= 0 {
-		f := c.running[next]
-		c.now = f.to
-		c.check()
-		c.running = append(c.running[:next], c.running[next+1:]...)
-		f.of.had += f.to - f.from
-		c.core.Release(c.epoch.Add(c.now), f.w.Grant, shed.Served)
-		c.dispatch()
+	if next < 0 {
+		return
 	}
+	f := c.running[next]
+	c.now = f.to
+	c.check()
+	c.running = append(c.running[:next], c.running[next+1:]...)
+	f.of.had += (f.to - f.from) * time.Duration(f.of.width)
+	c.core.Release(c.epoch.Add(c.now), f.w.Grant, shed.Served)
+	c.dispatch()
+}
+
+func (c *contestants) step() {
+	c.finish()
 	g := c.callers[c.r.IntN(len(c.callers))]
 	if c.r.IntN(100) == 0 {
 		g.away = !g.away
@@ -103,14 +114,14 @@ func (c *contestants) step() {
 }
 
 func (c *contestants) offer(g *gauge) {
-	w := &Waiter{Ticket: Ticket{Caller: g.name, Weight: g.weight, Route: g.route}}
+	w := &Waiter{Ticket: Ticket{Caller: g.name, Weight: g.weight, Route: g.route, Slots: g.width}}
 	switch v, _ := c.core.Offer(c.epoch.Add(c.now), w); v {
 	case shed.In:
 		c.start(g, w)
 	case shed.Waits:
 		c.of[w] = g
 		g.waiting = append(g.waiting, w)
-		g.largest = max(g.largest, w.est)
+		g.largest = max(g.largest, w.work())
 	default:
 		c.t.Fatal(w.Reason)
 	}
@@ -131,8 +142,12 @@ func (c *contestants) dispatch() {
 
 func (c *contestants) start(g *gauge, w *Waiter) {
 	f := inFlight{g, w, c.now, c.now + c.takes(g)}
-	g.largest = max(g.largest, f.to-f.from, c.core.flight.held(w.Grant).piece.est)
+	p := c.core.flight.held(w.Grant).piece
+	g.largest = max(g.largest, (f.to-f.from)*time.Duration(g.width), p.work())
 	c.running = append(c.running, f)
+	if n := c.core.flight.n; n > c.slots {
+		c.t.Fatalf("%d slots taken of %d", n, c.slots)
+	}
 }
 
 // check holds every pair to the bound, as things stand.
@@ -142,7 +157,7 @@ func (c *contestants) check() {
 		had[g] = float64(g.had)
 	}
 	for _, f := range c.running {
-		had[f.of] += float64(c.now - f.from)
+		had[f.of] += float64(c.now-f.from) * float64(f.of.width)
 	}
 	for i, f := range c.callers {
 		for j, g := range c.callers {
@@ -168,7 +183,7 @@ func (c *contestants) check() {
 func TestCallersThatBothWaitStayWithinTheBound(t *testing.T) {
 	worst, checked := 0.0, 0
 	for seed := range uint64(150) {
-		c := newContestants(t, seed)
+		c := newContestants(t, seed, false)
 		for range 2000 {
 			c.step()
 		}
@@ -180,6 +195,32 @@ func TestCallersThatBothWaitStayWithinTheBound(t *testing.T) {
 	t.Logf("%d differences, at most %.2f of the bound", checked, worst)
 	if checked < 1e6 {
 		t.Errorf("only %d differences were looked at", checked)
+	}
+}
+
+// Whatever comes in whatever width is served in the end, within the limit.
+func TestNoWidthIsStuckOrAboveTheLimit(t *testing.T) {
+	for seed := range uint64(100) {
+		c := newContestants(t, seed, true)
+		for range 1000 {
+			c.step()
+		}
+		for _, g := range c.callers {
+			g.away = true
+		}
+		for range 1000 {
+			if len(c.running) > 0 {
+				c.finish()
+			}
+		}
+		if c.core.line.n > 0 || c.core.flight.n > 0 {
+			t.Fatalf("seed %d: %d wait and %d slots are taken after all", seed, c.core.line.n, c.core.flight.n)
+		}
+		for _, class := range c.core.line.classes {
+			if len(class.callers) > 0 || class.parts != 0 || class.present != 0 || class.spans != (spans{}) {
+				t.Fatalf("seed %d: left behind: %+v", seed, class)
+			}
+		}
 	}
 }
 

@@ -213,7 +213,9 @@ func (c *class) part(w *Waiter) {
 // begin charges a piece that was dispatched to its caller.
 func (c *class) begin(p *piece) {
 	t := p.caller
-	c.present = max(c.present, t.key)
+	if c.order.items[0].caller == t { // else it fills a gap, and others have had less
+		c.present = max(c.present, t.key)
+	}
 	t.begin(p)
 	t.running++
 	c.charged++

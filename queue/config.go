@@ -100,6 +100,14 @@ func (c *Config) bound(limit int) int {
 // others returns how many slots the levels below Critical may use together.
 func (c *Config) others(limit int) int { return max(limit-c.CriticalReserve, 1) }
 
+// slots returns how many slots a ticket takes of the given limit.
+func (c *Config) slots(t *Ticket, limit int) int {
+	if t.Level < priority.Critical {
+		limit = c.others(limit)
+	}
+	return min(max(t.Slots, 1), max(limit, 1))
+}
+
 // stay returns the longest stay of a ticket; zero when it does not wait.
 func (c *Config) stay(t *Ticket) time.Duration {
 	switch {

@@ -25,6 +25,7 @@ type Core struct {
 	line     line
 	out      list // waiters that have to leave and were not handed back yet
 	flight   flight
+	gap      gap
 	meter    shed.Meter
 	demand   shed.Demand
 	hold     shed.Hold
@@ -79,7 +80,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 		w.due = after(at, left)
 	}
 	c.demand.Arrived(now, w.Level)
-	if c.mayGo(now, w.Level) && door.InTime(left) {
+	if c.mayGo(now, w.Level, c.slots(w)) && door.InTime(left) {
 		c.take(now, at, w, piece{}, 0)
 		c.note(now)
 		return shed.In, nil
@@ -106,18 +107,24 @@ func (c *Core) Next(now time.Time) *Waiter {
 	}
 	at := c.at(now)
 	c.sweep(now, at)
-	if hi := c.line.highest(); hi >= 0 && c.flight.n+c.hold.Kept(now, priority.FromIndex(hi)) >= c.limit {
+	kept := c.hold.Kept(now, priority.FromIndex(max(c.line.highest(), 0)))
+	if c.flight.n+kept >= c.limit {
 		return nil
 	}
 	c.outlast(at)
-	w, p := c.line.pop(at, !c.othersFree())
-	if w == nil {
-		return nil
+	k := c.line.next(at, !c.othersFree())
+	if w := c.gap.before(); w != nil && k.w != nil && k.w.Level == w.Level {
+		k.w = w
 	}
-	c.take(now, at, w, p, at-w.joined)
-	c.tally.served(w.Grant.Waited)
-	c.note(now)
-	return w
+	if w := k.w; w != nil && !c.room(w.Level, c.slots(w), kept) { // only a wide one
+		k = c.line.filler(at, w, c.gap.space(c, at, w, kept))
+	}
+	if w := k.w; w != nil {
+		c.take(now, at, w, c.line.take(at, k, c.slots(w)), at-w.joined)
+		c.tally.served(w.Grant.Waited)
+		c.note(now)
+	}
+	return k.w
 }
 
 // Expire returns a waiter that has to leave the queue, with the reason set, or nil.
@@ -173,22 +180,18 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	if r == nil {
 		return shed.Step{}
 	}
-	sample := shed.Sample{Admitted: r.admitted, Outcome: o}
-	if r.due != never {
-		sample.Deadline = c.epoch.Add(r.due)
-	}
+	sample := r.sample(c.epoch, o)
 	c.measure(now, r, &sample)
 	c.keep(now, r.admitted)
 	at := c.at(now)
 	c.line.end(&r.piece, at)
 	if o != shed.Ignored {
-		c.line.times.add(r.level, int(r.route), at-g.at)
+		c.line.times.add(r.level, int(r.route), at-g.at, int(r.slots))
 	}
+	slots := int(r.slots)
 	c.flight.release(g)
 	c.refill(now, true)
-	step := c.law.Done(now, c.load(), sample)
-	c.moved(step)
-	return step
+	return c.done(now, sample, slots)
 }
 
 // revoke takes back a slot whose owner was gone before it could use it.
@@ -215,6 +218,9 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	c.meter.Done(now, r.level, now.Sub(s.Admitted), int(r.crowd), s.Outcome)
 	if c.flight.full {
 		c.meter.Freed(now, c.flight.silence(now))
+		for range r.slots - 1 {
+			c.meter.Freed(now, 0)
+		}
 	}
 }
 
@@ -278,10 +284,7 @@ func (c *Core) Stats(now time.Time) Stats {
 		Admitted: c.tally.admitted, Waited: c.tally.waited, Waits: c.tally.waits, Refused: c.tally.refused,
 		Service: c.meter.Median(), Cause: c.tally.cause, Moves: c.tally.moves,
 	}
-	for i := range s.Waiting {
-		s.Waiting[i] = c.line.classes[i].n
-		s.WaitingBytes[i] = c.line.classes[i].bytes
-	}
+	s.waiting(&c.line)
 	if law, ok := c.law.(shed.Bounded); ok {
 		s.Least, s.Most = law.Bounds()
 	}

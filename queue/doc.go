@@ -99,6 +99,20 @@
 // cannot be taken back, so no rule does without the L; between callers whose estimates
 // are right the differences seen are far smaller, since x runs down on both sides.
 //
+// # Wide work
+//
+// Work may take several slots at once. All accounts are in slots: the limit, the
+// reserve, what is charged, and what the law is told, for which wide work is as many
+// narrow pieces that end together. When its turn has come and too few slots are free,
+// those that are stay free for it and the turn stays its own, in its class. Meanwhile
+// other work may fill the gap if it is expected to end before enough of the work that
+// held slots at that turn has; work that is late is expected to be late by as much
+// again. Nothing fills the gap once that work has ended, so the wide one starts within
+// two of the longest pieces. What fills a gap is charged, but comes on top of the bound
+// above: no other work could have used those slots. Critical may use what is left of its
+// reserve in any case. Work wider than the limit that its level may use gets all of it,
+// alone.
+//
 // # What is ahead
 //
 // A newcomer of caller B has before it the slot time
@@ -126,7 +140,7 @@
 // With n waiting, to come, to be dispatched, to leave and to be evicted cost
 // O(log n) each, with no allocation besides the waiter itself, which is used again;
 // a dispatch looks again at callers whose running work has outlasted its estimate and
-// whose turn it would be. Nothing polls: one timer serves all stays.
+// whose turn it would be, and at all work in flight while a wide request has its turn. Nothing polls: one timer serves all stays.
 //
 // # Sources
 //

@@ -31,6 +31,8 @@ type load struct {
 	parties []*party
 	running []run
 	owner   map[*queue.Waiter]*party
+	each    func() // after each event; nil: nothing
+	before  int    // for it: slots taken after the event before
 }
 
 type run struct {
@@ -84,17 +86,23 @@ func (l *load) run(d time.Duration) {
 		l.now = r.to
 		p := l.owner[r.w]
 		p.served++
-		p.had += l.now.Sub(later(r.from, from)) * time.Duration(max(1, 1))
+		p.had += l.now.Sub(later(r.from, from)) * time.Duration(max(p.ticket.Slots, 1))
 		l.core.Release(l.now, r.w.Grant, shed.Served)
 		for w := l.core.Next(l.now); w != nil; w = l.core.Next(l.now) {
 			l.start(w)
 		}
 		l.offer(r.w)
+		for w := l.core.Next(l.now); w != nil; w = l.core.Next(l.now) { // into a gap, it may be
+			l.start(w)
+		}
+		if l.each != nil {
+			l.each()
+		}
 	}
 	l.now = until
 	for _, r := range l.running {
 		p := l.owner[r.w]
-		p.had += until.Sub(later(r.from, from)) * time.Duration(max(1, 1))
+		p.had += until.Sub(later(r.from, from)) * time.Duration(max(p.ticket.Slots, 1))
 	}
 }
 

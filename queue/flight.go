@@ -1,18 +1,21 @@
 package queue
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // flight is the work in flight. A grant names a row and which use of that row it
 // is, so that a second release, or a release through a copy, finds nothing.
 type flight struct {
 	rows     []row
-	free     uint32 // first free row + 1; 0: none
-	n        int
+	free     uint32       // first free row + 1; 0: none
+	n        int          // slots taken
 	critical int          // of n, at the top level
 	full     bool         // a newcomer below the top level would have to wait
 	since    time.Time    // since when it is full with nothing coming free
@@ -21,10 +24,12 @@ type flight struct {
 
 type row struct {
 	admitted time.Time
+	at       time.Duration // the same, since the core's epoch
 	due      time.Duration // since the core's epoch; never: no deadline
 	turn     uint32        // odd while in use
 	next     uint32        // next free row + 1
-	crowd    int32         // in flight with it when it was let in
+	crowd    int32         // slots taken when it was let in, its own included
+	slots    int32         // that it takes
 	level    priority.Level
 	probe    bool
 	once     bool  // see Slots.Once
@@ -49,9 +54,9 @@ func (f *flight) take(r *row) uint64 {
 	i := f.free - 1
 	to := &f.rows[i]
 	f.free = to.next
-	f.n++
+	f.n += int(r.slots)
 	if r.level >= priority.Critical {
-		f.critical++
+		f.critical += int(r.slots)
 	}
 	r.turn = to.turn + 1
 	r.crowd, r.pos = int32(min(f.n, math.MaxInt32)), -1
@@ -82,10 +87,19 @@ func (f *flight) release(g Grant) {
 	r.turn++
 	r.next = f.free
 	f.free = i + 1
-	f.n--
+	f.n -= int(r.slots)
 	if r.level >= priority.Critical {
-		f.critical--
+		f.critical -= int(r.slots)
 	}
+}
+
+// sample is what the law is told of the row's work.
+func (r *row) sample(epoch time.Time, o shed.Outcome) shed.Sample {
+	s := shed.Sample{Admitted: r.admitted, Outcome: o}
+	if r.due != never {
+		s.Deadline = epoch.Add(r.due)
+	}
+	return s
 }
 
 // outlasted returns charged work that has outlasted its estimate, each only once, or
@@ -122,4 +136,82 @@ func (f *flight) silence(now time.Time) time.Duration {
 		return 0
 	}
 	return now.Sub(f.since)
+}
+
+// gap is what lies before a wide waiter whose turn has come while too few slots are
+// free: those that are stay free for it, except for what is expected to end in time.
+type gap struct {
+	wide   *Waiter
+	joined time.Duration // of wide: waiters are used again
+	since  time.Duration
+	ends   []slotEnd // used again
+}
+
+type slotEnd struct {
+	at    time.Duration
+	slots int
+}
+
+// before returns the wide waiter whose turn has come, or nil.
+func (g *gap) before() *Waiter {
+	if w := g.wide; w != nil && w.state == waiting && w.joined == g.joined {
+		return w
+	}
+	g.wide = nil
+	return nil
+}
+
+// open keeps since when it is w's turn.
+func (g *gap) open(w *Waiter, at time.Duration) {
+	if g.before() != w {
+		g.wide, g.joined, g.since = w, w.joined, at
+	}
+}
+
+// until returns when need of the given slots are expected to be free of the work that
+// held them when the turn came. Work that has outlasted its estimate is
+// expected to be late by as much again.
+func (g *gap) until(at time.Duration, f *flight, t *times, slots, need int, critical bool) time.Duration {
+	g.ends = g.ends[:0]
+	for i := range f.rows {
+		r := &f.rows[i]
+		if r.turn&1 == 0 || r.at > g.since || !critical && r.level >= priority.Critical {
+			continue
+		}
+		slots -= int(r.slots)
+		est := r.piece.est
+		if r.piece.caller == nil {
+			est = t.of(&Ticket{Level: r.level, Route: int(r.route)}, nil)
+		}
+		end := after(r.at, est)
+		if end < at {
+			end = after(at, at-end)
+		}
+		g.ends = append(g.ends, slotEnd{end, int(r.slots)})
+	}
+	slices.SortFunc(g.ends, func(a, b slotEnd) int { return cmp.Compare(a.at, b.at) })
+	until := at
+	for _, e := range g.ends {
+		if slots >= need {
+			break
+		}
+		slots, until = slots+e.slots, e.at
+	}
+	return until
+}
+
+// space returns what is free until the wide waiter whose turn it is can go.
+func (g *gap) space(c *Core, at time.Duration, w *Waiter, kept int) space {
+	g.open(w, at)
+	all, critical := c.limit, w.Level >= priority.Critical
+	if !critical {
+		all = c.config.others(c.limit)
+	}
+	free := c.limit - c.flight.n - kept
+	return space{
+		all:     free,
+		others:  min(free, c.config.others(c.limit)-c.flight.n+c.flight.critical),
+		reserve: c.config.CriticalReserve - c.flight.critical,
+		until:   g.until(at, &c.flight, &c.line.times, all, c.slots(w), critical),
+	}
 }

@@ -70,25 +70,36 @@ func (l *line) part(c *class, w *Waiter) {
 	c.part(w)
 }
 
-// pop takes out the waiter that goes next and charges it; the piece has to come back
-// to end. Nil when nothing waits, or nothing of the top class when only that may go.
-func (l *line) pop(at time.Duration, topOnly bool) (*Waiter, piece) {
+// turn is a waiter that may go now, nil: none, and the side that is charged.
+type turn struct {
+	w    *Waiter
+	side *share
+}
+
+// next returns the waiter that goes next; none when nothing waits, or nothing of the
+// top class when only that may go.
+func (l *line) next(at time.Duration, topOnly bool) turn {
 	c, side := l.turnOf(at, topOnly)
 	if c == nil {
-		return nil, piece{}
+		return turn{}
 	}
-	t := c.next(at)
-	w := t.head(at)
-	p := piece{caller: t, side: side, start: at, est: l.estimate(w), base: l.times.route(w.Route), slots: w.slots()}
-	c.begin(&p)
-	if side != nil {
-		side.begin(&p)
+	return turn{c.next(at).head(at), side}
+}
+
+// take takes a waiter out that gets so many slots, and charges it; the piece has to
+// come back to end.
+func (l *line) take(at time.Duration, k turn, slots int) piece {
+	t := k.w.caller
+	p := piece{caller: t, side: k.side, start: at, est: l.estimate(k.w), base: l.times.route(k.w.Route), slots: int32(slots)}
+	t.class.begin(&p)
+	if k.side != nil {
+		k.side.begin(&p)
 	}
-	l.part(c, w)
+	l.part(t.class, k.w)
 	if t.n > 0 {
-		c.rank(t, at)
+		t.class.rank(t, at)
 	}
-	return w, p
+	return p
 }
 
 // turnOf returns the class to be served now, and the side to charge while classes

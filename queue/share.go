@@ -103,6 +103,14 @@ func (c *contest) turn(now, lowEst time.Duration) *share {
 	return &c.high
 }
 
+// of returns one side.
+func (c *contest) of(low bool) *share {
+	if low {
+		return &c.low
+	}
+	return &c.high
+}
+
 // times learns how long work holds a slot: the mean of its route or of
 // its caller, whichever has been closer, else of its level.
 type times struct {
@@ -139,9 +147,11 @@ func (t *times) route(r int) time.Duration {
 	return 0
 }
 
-// add records that work held its slot for so long.
-func (t *times) add(l priority.Level, route int, held time.Duration) {
-	t.all.add(held)
+// add records that work held its slots for so long.
+func (t *times) add(l priority.Level, route int, held time.Duration, slots int) {
+	for range min(slots, meanWindow) {
+		t.all.add(held)
+	}
 	t.levels[l.Index()].add(held)
 	if route <= 0 || route > MostRoutes {
 		return

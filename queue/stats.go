@@ -58,6 +58,14 @@ func (t *tally) revoked(l priority.Level, r shed.Reason) {
 	t.refused[l.Index()][r]++
 }
 
+// waiting fills in what waits.
+func (s *Stats) waiting(l *line) {
+	for i := range s.Waiting {
+		s.Waiting[i] = l.classes[i].n
+		s.WaitingBytes[i] = l.classes[i].bytes
+	}
+}
+
 // WaitBuckets is the number of buckets of Stats.Waits.
 const WaitBuckets = 14
 

@@ -20,6 +20,7 @@ type Waiter struct {
 	probe bool          // tries out whether the observed service time is right
 	size  int64         // bytes it counts for
 	est   time.Duration // of the time that its work will hold each slot
+	wide  int32         // slots it takes, as far as is known
 	parts int64         // its slot time in parts of a mean piece
 
 	joined time.Duration // since the core's epoch, as all instants below
@@ -36,14 +37,25 @@ type Waiter struct {
 	wake chan struct{} // how Slots tells it
 }
 
+// stays sets the instants of w, which joins at the given one with what the check knew.
+func (w *Waiter) stays(at time.Duration, a *shed.Arrival, service time.Duration) {
+	w.joined = at
+	stay := a.MaxWait
+	if a.Remaining != shed.Forever {
+		stay = min(stay, a.Remaining-service)
+	}
+	w.half = after(at, stay/2)
+	w.leave = after(at, a.MaxWait)
+	if w.probe {
+		w.leave = min(w.leave, w.due)
+	}
+}
+
 // weight returns the weight of w's caller.
 func (w *Waiter) weight() int { return min(max(w.Weight, 1), mostWeight) }
 
-// slots returns how many slots w takes.
-func (w *Waiter) slots() int32 { return 1 }
-
 // work returns the slot time that w will take.
-func (w *Waiter) work() time.Duration { return time.Duration(w.slots()) * w.est }
+func (w *Waiter) work() time.Duration { return time.Duration(max(w.wide, 1)) * w.est }
 
 const mostWeight = 1000
 
@@ -67,6 +79,7 @@ type Ticket struct {
 	AnswerBy time.Time     // when an answer can no longer be sent; bounds the stay, work as measured included, and nothing else; zero: never
 	Bytes    int64         // announced size of its body, counted only when the queue has a bound in bytes
 	Weight   int           // its caller's part of the slots, beside other callers of the level; zero: 1; at most 1000
+	Slots    int           // how many slots it takes at once; zero: 1; more than the limit in force: the whole limit, alone
 	Route    int           // what kind of work it is, an index of the program's own from 1 to MostRoutes, for estimates of its time; zero: its level's
 }
 

@@ -100,9 +100,11 @@ func (q *Queue[T]) TryPop(now time.Time) (v T, t Ticket, err error) {
 	q.mu.Lock()
 	at := q.at(now)
 	drops := q.expire(at)
-	w, p := q.line.pop(at, false)
+	k := q.line.next(at, false)
+	w := k.w
 	switch {
 	case w != nil:
+		p := q.line.take(at, k, 1)
 		q.line.end(&p, at+p.est) // how long it takes is not known: equal turns
 		v, t = q.values[w.slot], w.Ticket
 		q.keep(w)

@@ -3,6 +3,8 @@ package queue
 import (
 	"math"
 	"time"
+
+	"github.com/headgate-go/headgate/priority"
 )
 
 // last returns the waiter that yields to newcomer w because the order in force would
@@ -88,4 +90,44 @@ func (t *caller) canYield(at time.Duration, need int64, from float64, without *W
 		}
 	}
 	return need <= 0
+}
+
+// space is what a wide waiter leaves free until it can go.
+type space struct {
+	all, others int           // free slots, for Critical and for the other levels
+	reserve     int           // of those, that only Critical may use
+	until       time.Duration // when the wide one is expected to go
+}
+
+// fits reports whether w may go in the meantime.
+func (s *space) fits(at time.Duration, w *Waiter) bool {
+	n := int(max(w.wide, 1))
+	if w.Level >= priority.Critical {
+		return n <= s.all && (n <= s.reserve || after(at, w.est) <= s.until)
+	}
+	return n <= s.others && after(at, w.est) <= s.until
+}
+
+// mostFillers is how many callers of each level are looked at to fill a gap.
+const mostFillers = 8
+
+// filler returns a waiter for the space that a wide one leaves: of the callers that
+// would be among the next, the highest level first.
+func (l *line) filler(at time.Duration, wide *Waiter, s space) turn {
+	lo := l.lowest()
+	for i := priority.Count - 1; i >= 0; i-- {
+		items := l.classes[i].order.items
+		for j := range min(len(items), mostFillers) {
+			w := items[j].caller.head(at)
+			if items[j].caller == wide.caller || !s.fits(at, w) {
+				continue
+			}
+			k := turn{w: w}
+			if l.contest.open {
+				k.side = l.contest.of(i == lo)
+			}
+			return k
+		}
+	}
+	return turn{}
 }
