@@ -261,3 +261,33 @@ func TestAddressesOverTheirLimitAreToldApart(t *testing.T) {
 		t.Errorf("limited: %+v, want two addresses with two refusals each", top)
 	}
 }
+
+// What remains is counted in tokens, of which a request takes its cost, and is that of the
+// limit under which the fewest such requests may follow.
+//
+// Case LI-04: tried on the product
+func TestRemainingIsOfTheLimitThatEndsFirst(t *testing.T) {
+	for _, tc := range []struct{ address, rate, cost, remaining, follow int }{
+		{4, 10, 5, 5, 1}, // 3 more by address, 1 by rate
+		{2, 10, 4, 1, 1}, // 1 each
+		{2, 100, 4, 1, 1},
+		{9, 10, 1, 8, 8},
+		{4, 10, 3, 7, 2},
+	} {
+		g := admission.MustNew(admission.Options{
+			Address: ratelimit.PerKey(0, tc.address, ratelimit.Name("address")), Rate: ratelimit.PerKey(0, tc.rate),
+			Pool: admission.Pool{Limit: shed.Fixed(10)}, HTTP: admission.HTTP{RateLimitHeaders: admission.XRateLimit},
+		})
+		h := g.At(priority.Normal, admission.Cost(tc.cost))(okHandler())
+		if got := seconds(t, do(h, request("GET", "/")).Header(), "X-RateLimit-Remaining"); got != tc.remaining {
+			t.Errorf("%+v: %d remain", tc, got)
+		}
+		follow := 0
+		for do(h, request("GET", "/")).Code == http.StatusOK {
+			follow++
+		}
+		if follow != tc.follow {
+			t.Errorf("%+v: %d more were served", tc, follow)
+		}
+	}
+}

@@ -115,7 +115,9 @@ type HTTP struct {
 	// LevelHeader names a header by which a client may lower its own level. Empty:
 	// none.
 	LevelHeader string
-	// RateLimitHeaders tell clients about their limit, on every answer. Zero: none.
+	// RateLimitHeaders tell clients about their limit, on every answer. Zero: none. What
+	// remains is counted in tokens, of which a request takes its cost; of several limits
+	// the one is told under which the fewest requests like this one may follow.
 	RateLimitHeaders Headers
 	// DisableResponseWrapping leaves the ResponseWriter as it is, so that no status is
 	// known: everything that returns in time counts as served. Stream routes then hold

@@ -143,7 +143,8 @@ func (v *visit) alsoAsk(i int, l ratelimit.Limiter) {
 }
 
 // heard keeps the answer that tells the caller most: a refusal rather than a
-// grant, the longest of several refusals, the scarcest of several grants.
+// grant, the longest of several refusals, and of several grants the one under which
+// the fewest such requests may follow: limits differ in what one takes.
 func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 	if d.Shadow != "" && v.shadow == shed.Admitted {
 		v.shadow = shed.RateLimited
@@ -151,7 +152,7 @@ func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 	known := &v.limit
 	if known.by != nil {
 		switch {
-		case d.OK && (!known.ok || d.Remaining >= known.left):
+		case d.OK && (!known.ok || d.Remaining/v.takes(i) >= known.left/v.takes(known.which)):
 			return
 		case !d.OK && !known.ok && (known.never || !d.Never && d.Wait <= known.wait):
 			return
@@ -161,6 +162,14 @@ func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 		by: l, which: i, ok: d.OK, never: d.Never, source: d.Source,
 		left: d.Remaining, wait: d.Wait, reset: d.Reset, policy: d.Policy,
 	}
+}
+
+// takes returns how many tokens this request takes from a limit, at least 1.
+func (v *visit) takes(i int) int {
+	if i == byAddress {
+		return 1
+	}
+	return max(v.taken.cost, 1)
 }
 
 // settle refuses if any limit did, unless they are in shadow.
