@@ -136,8 +136,9 @@ func (e *Rejection) Status() int { return answer.Refusal(*e).Status() }
 // application/problem+json where the client accepts it, else one line of text.
 // HEAD gets the headers alone.
 //
-// Headers set by outer handlers stay, except Content-Length and those it sets
-// itself. The request's body is not read. On HTTP/1 the connection is closed when
+// Headers set by outer handlers stay, except those it sets itself and those that
+// cannot be true of a refusal: about another body (Content-Encoding, ETag, …) and to
+// caches (CDN-Cache-Control, Surrogate-Control, …). The request's body is not read. On HTTP/1 the connection is closed when
 // the server is draining and when the body is too long, or of unknown length, to
 // be worth reading past; otherwise it serves the next request.
 func (e *Rejection) ServeHTTP(w http.ResponseWriter, r *http.Request) { answer.Refusal(*e).Write(w, r) }

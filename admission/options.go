@@ -129,6 +129,12 @@ type HTTP struct {
 	// PreflightRate limits preflights by client address, unless they are counted as
 	// others. Nil: 10 a second, bursts of 100.
 	PreflightRate ratelimit.Limiter
+	// Refuse writes the body and further headers of a refusal, in place of the problem
+	// document. The status, Retry-After, Cache-Control: no-store, Headgate-Reason and the
+	// fields about limits are set before, and stay unless Refuse changes them: the status
+	// is that of the Rejection unless WriteHeader is called. It runs on the request's
+	// goroutine and must not read the body. Nil: the problem document, or one line of text.
+	Refuse func(http.ResponseWriter, *http.Request, Rejection)
 }
 
 // Preflights says how CORS preflights are counted: requests that a browser sends on

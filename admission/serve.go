@@ -222,7 +222,12 @@ func preflight(r *http.Request) bool {
 // answer writes the refusal.
 func (x exchange) answer() {
 	x.advertise()
-	answer.Refusal{Reason: x.reason, RetryAfter: x.retryAfter, Policy: x.broken}.Write(x.w, x.r)
+	rej := Rejection{Reason: x.reason, RetryAfter: x.retryAfter, Policy: x.broken}
+	if own := x.HTTP.Refuse; own != nil {
+		answer.Refusal(rej).WriteWith(x.w, x.r, func(w http.ResponseWriter, r *http.Request) { own(w, r, rej) })
+		return
+	}
+	answer.Refusal(rej).Write(x.w, x.r)
 }
 
 // advertise tells the client about the limit that refused it, or about the one

@@ -13,9 +13,9 @@ import (
 type answer struct {
 	status int
 	reason string // Headgate-Reason
-	text   []byte // the body for clients that do not take JSON
+	text   body   // for clients that do not take JSON
 	json   []byte // the problem document, without the closing brace
-	whole  []byte // the problem document
+	whole  body   // the problem document
 	latest *atomic.Pointer[named]
 }
 
@@ -23,8 +23,16 @@ type answer struct {
 // the same limit refuses again and again.
 type named struct {
 	policy string
-	text   []byte
+	body
 }
+
+// body is a body and its Content-Length.
+type body struct {
+	text   []byte
+	length string
+}
+
+func bodyFrom(text []byte) body { return body{text, strconv.Itoa(len(text))} }
 
 const (
 	textType    = "text/plain; charset=utf-8"
@@ -97,24 +105,24 @@ func (k kind) answer(r shed.Reason, detail string) answer {
 	return answer{
 		status: k.status,
 		reason: r.String(),
-		text:   []byte(detail + "\n"),
+		text:   bodyFrom([]byte(detail + "\n")),
 		json:   b[:len(b):len(b)],
-		whole:  append(b[:len(b):len(b)], "}\n"...),
+		whole:  bodyFrom(append(b[:len(b):len(b)], "}\n"...)),
 		latest: new(atomic.Pointer[named]),
 	}
 }
 
 // problem returns the document, naming the policy where there is one.
-func (a *answer) problem(policy string) []byte {
+func (a *answer) problem(policy string) *body {
 	if policy == "" {
-		return a.whole
+		return &a.whole
 	}
 	if n := a.latest.Load(); n != nil && n.policy == policy {
-		return n.text
+		return &n.body
 	}
-	n := &named{policy, a.naming(policy)}
+	n := &named{policy, bodyFrom(a.naming(policy))}
 	a.latest.Store(n)
-	return n.text
+	return &n.body
 }
 
 func (a *answer) naming(policy string) []byte {

@@ -5,6 +5,7 @@ package answer
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/headgate-go/headgate/shed"
@@ -26,35 +27,106 @@ func (e Refusal) Status() int { return answerTo(e.Reason).status }
 // Headers are assigned from one array made for this response: an outer handler may
 // change or append to what it finds there without touching another response.
 func (e Refusal) Write(w http.ResponseWriter, r *http.Request) {
-	a := answerTo(e.Reason)
-	h := w.Header()
-	json := acceptsProblem(r.Header["Accept"])
-	values := &[6]string{textType, "nosniff", "no-store", a.reason, "close"}
-	if json {
-		values[0] = problemType
+	a, h := answerTo(e.Reason), w.Header()
+	values := e.head(h, r, a)
+	b := &a.text
+	values[0] = textType
+	if acceptsProblem(r.Header["Accept"]) {
+		values[0], b = problemType, a.problem(e.Policy)
 	}
-	delete(h, "Content-Length") // of some other body
-	h["Content-Type"] = values[0:1:1]
-	h["X-Content-Type-Options"] = values[1:2:2]
-	h["Cache-Control"] = values[2:3:3]
-	h["Headgate-Reason"] = values[3:4:4]
-	if e.closes(r) {
-		h["Connection"] = values[4:5:5]
-	}
-	delete(h, "Retry-After")
-	if seconds := e.Seconds(); seconds > 0 {
-		values[5] = strconv.FormatInt(seconds, 10)
-		h["Retry-After"] = values[5:6:6]
-	}
+	values[1] = b.length
+	h["Content-Type"], h["Content-Length"] = values[0:1:1], values[1:2:2]
 	w.WriteHeader(a.status)
-	if r.Method == http.MethodHead {
-		return
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b.text) // no client is left to tell of a failure
 	}
-	if json {
-		_, _ = w.Write(a.problem(e.Policy)) // nobody is left to tell of a failure
-		return
+}
+
+// WriteWith lets f write the body and further headers. The status is that of the refusal
+// unless f sets another; f may change all headers but has no need to.
+func (e Refusal) WriteWith(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *http.Request)) {
+	a := answerTo(e.Reason)
+	e.head(w.Header(), r, a)
+	own := &refusing{ResponseWriter: w, status: a.status}
+	f(own, r)
+	own.begin()
+}
+
+// refusing answers with the status of a refusal where none is said.
+type refusing struct {
+	http.ResponseWriter
+	status int // 0: sent
+}
+
+func (w *refusing) begin() {
+	if w.status != 0 {
+		w.WriteHeader(w.status)
 	}
-	_, _ = w.Write(a.text)
+}
+
+func (w *refusing) WriteHeader(status int) {
+	if status >= 200 {
+		w.status = 0
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *refusing) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+// FlushError is what http.ResponseController asks for: a flush sends the status.
+func (w *refusing) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap lets http.ResponseController see the writer within.
+func (w *refusing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// head sets the headers of every refusal. The first two of the values returned are the
+// body's to fill.
+func (e Refusal) head(h http.Header, r *http.Request, a *answer) *[7]string {
+	if len(h) > 0 {
+		clean(h)
+	}
+	values := &[7]string{"", "", "nosniff", "no-store", a.reason, "close"}
+	h["X-Content-Type-Options"] = values[2:3:3]
+	h["Cache-Control"] = values[3:4:4]
+	h["Headgate-Reason"] = values[4:5:5]
+	if e.closes(r) {
+		h["Connection"] = values[5:6:6]
+	}
+	if seconds := e.Seconds(); seconds > 0 {
+		values[6] = strconv.FormatInt(seconds, 10)
+		h["Retry-After"] = values[6:7:7]
+	}
+	return values
+}
+
+// clean removes what outer handlers have said of another body, or to a cache: a refusal
+// that a cache keeps is one for all its clients.
+func clean(h http.Header) {
+	for name := range h {
+		if foreign(http.CanonicalHeaderKey(name)) {
+			delete(h, name)
+		}
+	}
+}
+
+// foreign reports whether a header cannot be true of a refusal. Those of RFC 9213 §2
+// end in Cache-Control; the others steer one cache or server each.
+func foreign(name string) bool {
+	switch name {
+	case "Content-Encoding", "Content-Length", "Content-Type", "Content-Language", "Content-Range", "Content-Location",
+		"Content-Disposition", "Content-Md5", "Content-Digest", "Repr-Digest", "Digest", "Trailer", "Accept-Ranges",
+		"Etag", "Last-Modified", "Expires", "Age", "Pragma",
+		"Surrogate-Control", "Edge-Control", "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile",
+		"Retry-After", "Headgate-Reason":
+		return true
+	}
+	return strings.HasSuffix(name, "Cache-Control")
 }
 
 // Seconds returns the value of Retry-After, or 0 when there is none.

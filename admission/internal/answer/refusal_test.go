@@ -2,6 +2,7 @@ package answer
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -147,20 +148,78 @@ func TestHeadGetsHeadersOnly(t *testing.T) {
 	}
 }
 
-func TestOuterHeadersStayExceptTheLength(t *testing.T) {
-	w := httptest.NewRecorder()
-	w.Header().Set("Access-Control-Allow-Origin", "https://example.com")
-	w.Header().Set("Vary", "Origin")
-	w.Header().Set("Content-Encoding", "gzip") // an outer handler that compresses what passes
-	w.Header().Set("Content-Length", "12345")
-	w.Header().Set("Cache-Control", "public, max-age=60")
-	(Refusal{Reason: shed.RateLimited}).Write(w, from("192.0.2.1:1"))
-	for name, want := range map[string]string{
-		"Access-Control-Allow-Origin": "https://example.com", "Vary": "Origin", "Content-Encoding": "gzip",
-		"Content-Length": "", "Cache-Control": "no-store",
-	} {
-		if got := strings.Join(w.Header().Values(name), "|"); got != want {
-			t.Errorf("%s = %q; want %q", name, got, want)
+// What outer handlers said of another body, or to a cache, does not survive on a refusal,
+// however it is spelled; everything else does.
+//
+// Case GA-09: tried on the product
+func TestOuterHeadersStayExceptThoseThatCannotBeTrue(t *testing.T) {
+	kept := map[string]string{
+		"Access-Control-Allow-Origin": "https://example.com", "Vary": "Origin", "Set-Cookie": "a=b", "X-Request-Id": "7",
+		"Content-Security-Policy": "default-src 'none'", "Strict-Transport-Security": "max-age=1", "Link": "</x>; rel=help",
+	}
+	gone := []string{
+		"CDN-Cache-Control", "Surrogate-Control", "Content-Encoding", "Content-Language", "Content-Range", "Content-Location",
+		"Content-Disposition", "Content-MD5", "Content-Digest", "Repr-Digest", "Digest", "Trailer", "Accept-Ranges", "ETag", "Last-Modified", "Expires", "Age",
+		"Pragma", "Cloudflare-CDN-Cache-Control", "Akamai-Cache-Control", "Edge-Control", "X-Accel-Expires", "X-Accel-Redirect", "X-Sendfile",
+	}
+	for _, reason := range refusedReasons() {
+		w := httptest.NewRecorder()
+		for name, value := range kept {
+			w.Header().Set(name, value)
+		}
+		for _, name := range gone {
+			w.Header().Set(name, "x")
+			w.Header()[strings.ToLower(name)] = []string{"x"}
+		}
+		for _, name := range []string{"Cache-Control", "Content-Length", "Content-Type", "Headgate-Reason"} {
+			w.Header().Set(name, "x")
+			w.Header()[strings.ToUpper(name)] = []string{"x"}
+		}
+		(Refusal{Reason: reason}).Write(w, from("192.0.2.1:1"))
+		for name, want := range kept {
+			if got := strings.Join(w.Header().Values(name), "|"); got != want {
+				t.Errorf("%v: %s = %q; want %q", reason, name, got, want)
+			}
+		}
+		ours := map[string]string{
+			"Cache-Control": "no-store", "Content-Length": strconv.Itoa(w.Body.Len()), "Content-Type": problemType, "X-Content-Type-Options": "nosniff",
+			"Headgate-Reason": reason.String(), "Connection": "", "Retry-After": "",
+		}
+		for name, values := range w.Header() {
+			if _, known := kept[name]; known {
+				continue
+			}
+			want, known := ours[name]
+			if !known || len(values) != 1 || want != "" && values[0] != want {
+				t.Errorf("%v: %s = %q; want %q", reason, name, values, want)
+			}
+		}
+	}
+}
+
+// HEAD has the headers of GET, Content-Length included, for each kind of body.
+//
+// Case GA-09: tried on the product
+func TestHeadHasTheHeadersOfGet(t *testing.T) {
+	for _, accept := range []string{"", "text/html"} {
+		for _, policy := range []string{"", "tenant"} {
+			for _, reason := range refusedReasons() {
+				e := Refusal{Reason: reason, RetryAfter: time.Second, Policy: policy}
+				answers := map[string]*httptest.ResponseRecorder{}
+				for _, method := range []string{"GET", "HEAD"} {
+					r := from("192.0.2.1:1", "Accept", accept)
+					r.Method = method
+					answers[method] = httptest.NewRecorder()
+					e.Write(answers[method], r)
+				}
+				get, head := answers["GET"], answers["HEAD"]
+				if fmt.Sprint(get.Header()) != fmt.Sprint(head.Header()) || head.Body.Len() != 0 {
+					t.Errorf("%v: GET %v, HEAD %v with %d bytes", reason, get.Header(), head.Header(), head.Body.Len())
+				}
+				if n := get.Header().Get("Content-Length"); n != strconv.Itoa(get.Body.Len()) {
+					t.Errorf("%v: Content-Length %q of %d bytes", reason, n, get.Body.Len())
+				}
+			}
 		}
 	}
 }
