@@ -145,9 +145,6 @@ const (
 	baseThrottle  = time.Second
 	baseShed      = 2 * time.Second
 
-	minSpread = 50 * time.Millisecond
-	maxSpread = 5 * time.Second
-
 	minThrottle = 100 * time.Millisecond // after a throttle without a hint
 )
 
@@ -187,15 +184,10 @@ func (b *backoff) limit(v verdict.Verdict, n int) time.Duration {
 	return min(base, b.ceiling)
 }
 
-// spread is how far the calls that were given the same hint return from each other. It
-// grows with the hint, because those who stay away for long are many when they return;
-// and it takes at most half of what the hint leaves before the deadline.
+// spread is how far the calls that were given the same hint return from each other: at
+// most half of what the hint leaves before the deadline.
 func spread(hint, left time.Duration) time.Duration {
-	if hint <= 0 {
-		return 0
-	}
-	most := min(max(hint*2/5, minSpread), maxSpread)
-	return min(most, max(left-hint, 0)/2)
+	return min(pacer.Spread(hint), max(left-hint, 0)/2)
 }
 
 // left returns how long a call has before its deadline.

@@ -69,7 +69,9 @@
 // response at once, because no sleep is worth it that cannot end in an attempt. It is
 // spread upwards only: the pause by U(0, clamp(hint/10, 50 ms, 5 s)), so that processes
 // do not return together, and each call that was refused by U(0, clamp(0.4·hint, 50 ms,
-// 5 s)), or half of what is left before its deadline, so that calls do not.
+// 5 s)), or half of what is left before its deadline, so that calls do not. Calls that
+// the pause held back leave over the same span, at a rate that grows with the square of
+// the time, from 50/s.
 //
 // Backoff without a hint is full jitter, U(0, min(20 s, base·2ⁿ⁻¹)) plus a floor of
 // 10 ms. The base is 50 ms after a fault, 500 ms after an overload, 1 s after a

@@ -198,7 +198,7 @@ func TestACalmedCallWaitsBeforeItReturns(t *testing.T) {
 				at = append(at, time.Now())
 				return resets(calm)(conn, stream)
 			})
-			rt := outbound.MustNew(outbound.Options{Base: base, Retry: outbound.RetryOptions{Attempts: 2}})
+			rt := outbound.MustNew(outbound.Options{Base: base, Rate: ratelimit.PerKey(1e4, 100), Retry: outbound.RetryOptions{Attempts: 2}})
 			if _, _, err := get(t, t.Context(), rt); !outbound.IsThrottle(err) || len(at) != 2 {
 				t.Fatal(err, len(at))
 			}

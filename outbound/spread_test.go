@@ -83,6 +83,43 @@ func TestCallsThatWereRefusedTogetherDoNotReturnTogether(t *testing.T) {
 	}
 }
 
+// Calls that had not left yet when the first was refused are held back with the others.
+func TestCallsThatAPauseHeldBackDoNotLeaveTogether(t *testing.T) {
+	for run := range 5 {
+		for name, limit := range map[string]ratelimit.Limiter{"large burst": ratelimit.PerKey(1000, 1000), "small burst": ratelimit.PerKey(1000, 1)} {
+			bubble(t, fmt.Sprint(name, " ", run), func(t *testing.T) {
+				var mu sync.Mutex
+				var sent []time.Duration
+				start := time.Now()
+				rt := outbound.MustNew(outbound.Options{Rate: limit, Base: tripper(func(r *http.Request) (*http.Response, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					sent = append(sent, time.Since(start))
+					if len(sent) == 1 {
+						return answer(r, 429, "Retry-After", "2"), nil
+					}
+					return answer(r, 200), nil
+				})})
+				var wg sync.WaitGroup
+				wg.Go(func() { _, _, _ = get(t, t.Context(), rt) }) // is refused at once
+				synctest.Wait()
+				for range 99 {
+					wg.Go(func() {
+						if status, _, err := get(t, t.Context(), rt); err != nil || status != 200 {
+							t.Error(status, err)
+						}
+					})
+				}
+				wg.Wait()
+				first, last := sent[1], sent[len(sent)-1]
+				if len(sent) != 101 || first < 2*time.Second || last-first < 500*time.Millisecond || last > 4*time.Second {
+					t.Errorf("%d left, from %v to %v", len(sent), first, last)
+				}
+			})
+		}
+	}
+}
+
 // The spread must not cost a call the attempt that the hint itself leaves time for.
 func TestTheSpreadLeavesTimeBeforeTheDeadline(t *testing.T) {
 	for range 30 {

@@ -96,6 +96,19 @@ func (p *law) extend(t time.Time) {
 	}
 }
 
+// rampUp lets a rate return after a pause that ended some time since: calls that were
+// held back together must not leave together. It grows with the square of the time, up
+// to r at the end of the span. Rates up to slowRate spread the calls by themselves.
+func rampUp(r float64, since, span time.Duration) float64 {
+	if r <= slowRate || since >= span {
+		return r
+	}
+	part := max(since.Seconds(), 0) / span.Seconds()
+	return max(slowRate, r*part*part)
+}
+
+const slowRate = 50 // per second
+
 // bucket holds the rate of the operation while the law holds it back. Its rate changes while
 // it fills, so it keeps tokens, not a time at which it will be full.
 type bucket struct {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/outbound/verdict"
-	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -41,6 +40,7 @@ type Operation struct {
 	bucket    bucket
 	base      float64 // R
 	burst     float64
+	spread    time.Duration // of the calls that the last pause held back
 	meter     meter
 	overloads overloadShare
 }
@@ -144,17 +144,6 @@ func (o *Operation) slotThenToken(ctx context.Context, level int, until time.Tim
 	return Grant{}, false, nil
 }
 
-func ticketOf(ctx context.Context, longest time.Duration) queue.Ticket {
-	level, _ := priority.FromContext(ctx)
-	deadline, _ := ctx.Deadline()
-	return queue.Ticket{Level: level, Deadline: deadline, MaxWait: longest}
-}
-
-func levelOf(ctx context.Context) int {
-	level, _ := priority.FromContext(ctx)
-	return level.Index()
-}
-
 // Undo returns the token: the call did not leave. Call it at most once, before
 // Release.
 func (g Grant) Undo() {
@@ -222,7 +211,7 @@ func (o *Operation) askLaw(now time.Time, level int) (lawToken bool, _ denial, o
 		return false, denial{}, true
 	}
 	m := o.law.inForce(now)
-	wait, ok := o.bucket.take(now, m*o.base, max(1, m*o.burst))
+	wait, ok := o.bucket.take(now, rampUp(m*o.base, o.sincePause(now, level), o.spread), max(1, m*o.burst))
 	if !ok {
 		o.nextAt = now.Add(wait)
 		return false, denial{reason: WaitTooLong, wait: wait}, false
@@ -258,7 +247,12 @@ const minWait = 50 * time.Microsecond
 // pauseLeft returns how long calls of the given level stay away yet. It is never
 // longer than for a lower level.
 func (o *Operation) pauseLeft(now time.Time, level int) time.Duration {
-	return max(o.paused[level].Sub(now), o.svc.pauseLeft(now, level), 0)
+	return max(-o.sincePause(now, level), 0)
+}
+
+// sincePause returns how long ago the level's last pause ended; negative while it lasts.
+func (o *Operation) sincePause(now time.Time, level int) time.Duration {
+	return -max(o.paused[level].Sub(now), o.svc.pauseLeft(now, level))
 }
 
 // rateInForce returns what the law leaves of the limiter's rate, with the lock held.
@@ -277,8 +271,12 @@ func (o *Operation) predict(now time.Time, level, ahead int, r float64, burst in
 	if ahead == 0 || math.IsInf(r, 1) || r >= float64(rate.Inf) {
 		return wait
 	}
-	if !o.law.active(now) {
+	switch {
+	case !o.law.active(now):
 		ahead = max(0, ahead-int(min(float64(burst), o.pauseLeft(now, level).Seconds()*r)))
+	case r > slowRate:
+		rest := (o.spread - max(o.sincePause(now, level), 0)).Seconds()
+		wait += time.Duration(min(max(rest, 0)*2/3, float64(ahead)/slowRate) * float64(time.Second))
 	}
 	return wait + time.Duration(min(float64(ahead)/r, farthest.Seconds())*float64(time.Second))
 }

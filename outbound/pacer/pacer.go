@@ -255,3 +255,14 @@ func (s *service) pause(t time.Time, level int) {
 		}
 	}
 }
+
+func ticketOf(ctx context.Context, longest time.Duration) queue.Ticket {
+	level, _ := priority.FromContext(ctx)
+	deadline, _ := ctx.Deadline()
+	return queue.Ticket{Level: level, Deadline: deadline, MaxWait: longest}
+}
+
+func levelOf(ctx context.Context) int {
+	level, _ := priority.FromContext(ctx)
+	return level.Index()
+}

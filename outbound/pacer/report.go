@@ -169,11 +169,11 @@ func (o *Operation) slow(now time.Time, s slowdown) (cut, paused bool) {
 	defer o.mu.Unlock()
 	if s.pause > 0 && now.Add(s.pause).After(o.paused[s.level]) {
 		paused = o.paused.extend(now.Add(s.pause+jitter(s.pause)), s.level)
+		o.spread = Spread(s.pause)
 	}
-	if !o.adapts && s.factor < 1 {
-		if cut = o.cutLocked(now, s, p); cut { // the first call to go is one of the highest level
-			o.bucket.reset(now.Add(o.pauseLeft(now, highest)), now)
-		}
+	cut = !o.adapts && s.factor < 1 && o.cutLocked(now, s, p)
+	if cut || paused && s.level == highest { // the first call to go is one of the highest level
+		o.bucket.reset(now.Add(o.pauseLeft(now, highest)), now)
 	}
 	if cut {
 		o.counts.cuts.Add(1)
@@ -219,9 +219,19 @@ func (o *Operation) refuseLateLocked(now time.Time, p ratelimit.Policy) {
 	})
 }
 
+// Spread is how far the calls that are kept away by the same hint return from each
+// other. It grows with the hint, because those who stay away for long are many when
+// they return.
+func Spread(hint time.Duration) time.Duration {
+	if hint <= 0 {
+		return 0
+	}
+	return min(max(hint*2/5, 50*time.Millisecond), 5*time.Second)
+}
+
 // jitter spreads the processes that were given the same hint, upwards only. It is much
-// less than what the calls that were refused add each for itself, so that the end of
-// the pause does not gather them again.
+// less than the spread of the calls, so that the end of the pause does not gather those
+// that come back by themselves.
 func jitter(hint time.Duration) time.Duration {
 	if hint <= 0 {
 		return 0

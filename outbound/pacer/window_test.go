@@ -50,7 +50,7 @@ func TestNoWindowExceedsBurstAndRate(t *testing.T) {
 			if excess := oracle.Worst(sent, limit, burst); excess > 1e-6 {
 				t.Errorf("a window exceeds its bound by %v of %d calls", excess, len(sent))
 			}
-			if s := p.Stats().Operations[0]; s.Waiting != 0 || len(sent) < 50 {
+			if s := p.Stats().Operations[0]; s.Waiting != 0 || len(sent) < 30 {
 				t.Errorf("%d sent, %d still in line", len(sent), s.Waiting)
 			}
 		})
