@@ -267,7 +267,7 @@ func (x exchange) end() time.Time {
 func (x exchange) run(next http.Handler) {
 	r, w := x.r, x.w
 	req := &request{
-		Context: r.Context(), Response: writer.Response{ResponseWriter: w}, gate: x.gate, told: answer.Fields(x.HTTP.RateLimitHeaders),
+		Context: r.Context(), Response: writer.Response{ResponseWriter: w, HasBody: r.ProtoMajor == 1 && hasBody(r)}, gate: x.gate, told: answer.Fields(x.HTTP.RateLimitHeaders),
 		visit: x.visit, caller: x.Caller, level: x.Level, waited: x.slot.Waited,
 	}
 	req.Owner = req

@@ -17,6 +17,7 @@ type Response struct {
 	Owner               Owner
 	Status              int  // 0: nothing sent yet
 	Hijacked            bool // the connection was taken over
+	HasBody             bool // an HTTP/1 request with a body, which may be longer than is read
 }
 
 // Owner is told of the two moments that matter to the object around a Response.
@@ -58,8 +59,20 @@ func (w plain) WriteHeader(status int) {
 
 func (r *Response) sent(status int) {
 	if r.Status == 0 {
+		if status == http.StatusRequestEntityTooLarge && r.HasBody {
+			r.giveUpBody()
+		}
 		r.Status = status
 		r.Owner.Heading(r.ResponseWriter.Header())
+	}
+}
+
+// giveUpBody makes the server answer at once and close, instead of reading on.
+// http.MaxBytesReader asks for that by a method of net/http's own writer that no other
+// type can have, so the answer for a body that is too long has to stand for it.
+func (r *Response) giveUpBody() {
+	if h := r.ResponseWriter.Header(); len(h["Connection"]) == 0 {
+		h["Connection"] = []string{"close"}
 	}
 }
 
