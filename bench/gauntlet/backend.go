@@ -11,8 +11,8 @@ type backend interface {
 	// when it has to wait inside the backend. It files in r how long the work takes
 	// alone.
 	start(t time.Duration, id int32, r *request) (time.Duration, bool)
-	// finish tells that one piece of work ended.
-	finish()
+	// finish tells that work ended, which took so many places.
+	finish(slots int)
 	// next returns work that waited inside and begins at t, and when it will be
 	// finished, until there is none.
 	next(t time.Duration) (id int32, until time.Duration, ok bool)
@@ -46,24 +46,29 @@ type pool struct {
 func fixed(n int) func(time.Duration) int { return func(time.Duration) int { return n } }
 
 func (p *pool) start(t time.Duration, id int32, r *request) (time.Duration, bool) {
-	if p.busy >= p.width(t) {
+	if !p.fits(t, r) {
 		p.line = append(p.line, id)
 		p.requests = append(p.requests, r)
 		r.alone = p.alone(t, r)
 		return 0, false
 	}
-	p.busy++
+	p.busy += r.slots
 	return p.until(t, r), true
 }
 
-func (p *pool) finish() { p.busy-- }
+// fits reports whether there are places for r; what is wider than all gets all.
+func (p *pool) fits(t time.Duration, r *request) bool {
+	return p.busy+r.slots <= p.width(t) || p.busy == 0 && p.width(t) > 0
+}
+
+func (p *pool) finish(slots int) { p.busy -= slots }
 
 func (p *pool) next(t time.Duration) (int32, time.Duration, bool) {
-	if len(p.line) == 0 || p.busy >= p.width(t) {
+	if len(p.line) == 0 || !p.fits(t, p.requests[0]) {
 		return 0, 0, false
 	}
-	p.busy++
 	id, r := p.line[0], p.requests[0]
+	p.busy += r.slots
 	p.line, p.requests = p.line[1:], p.requests[1:]
 	return id, p.until(t, r), true
 }
@@ -113,7 +118,7 @@ func (d delay) start(t time.Duration, _ int32, r *request) (time.Duration, bool)
 	return t + r.alone, true
 }
 
-func (d delay) finish() {}
+func (d delay) finish(int) {}
 
 func (d delay) next(time.Duration) (int32, time.Duration, bool) { return 0, 0, false }
 

@@ -115,7 +115,7 @@ func throughput(b backend, from time.Duration, inFlight int) float64 {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var done events
 	start := func(t time.Duration, id int32) {
-		r := &request{size: rng.NormFloat64(), kind: rng.Float64()}
+		r := &request{size: rng.NormFloat64(), kind: rng.Float64(), slots: 1}
 		if until, ok := b.start(t, id, r); ok {
 			done.push(event{until, id})
 		}
@@ -127,7 +127,7 @@ func throughput(b backend, from time.Duration, inFlight int) float64 {
 	for t := from; t < from+10*sec; n++ {
 		e := done.pop()
 		t = e.at
-		b.finish()
+		b.finish(1)
 		if id, until, ok := b.next(t); ok {
 			done.push(event{until, id})
 		}

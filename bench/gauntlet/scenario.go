@@ -26,6 +26,7 @@ type Scenario struct {
 	// instead of reaching the backend, if it does; nil: it never does. The answer
 	// counts as served: the gate can do no more.
 	Fails func(t time.Duration, r *request) (time.Duration, bool)
+	Slots func(r *request) int // that a request takes, of the gate and of the backend; nil: one
 	Like  string // whose oracle limits it shares, being the same but longer
 }
 
@@ -136,6 +137,10 @@ func (a *arrivals) next() (request, bool) {
 		if a.s.Tenant != nil {
 			r.tenant = a.s.Tenant(r.class, u)
 		}
+		r.slots = 1
+		if a.s.Slots != nil {
+			r.slots = a.s.Slots(&r)
+		}
 		return r, true
 	}
 }
@@ -160,6 +165,7 @@ type request struct {
 	size     float64 // standard normal: how heavy its work is
 	kind     float64 // uniform: which kind of work it is
 	tenant   string
+	slots    int
 	instance float64       // uniform: which instance of the service it meets
 	alone    time.Duration // what its work takes when nothing queues; filed by the backend
 	failed   bool          // it ended in a fast error

@@ -47,7 +47,7 @@ func warm(id, title string, slow, lasting time.Duration) Scenario {
 	}
 }
 
-// Scenarios returns G1 to G14, without G12, which needs a real heap, and those of the
+// Scenarios returns G1 to G16, without G12, which needs a real heap, and those of the
 // second round, which have names.
 func Scenarios() []Scenario {
 	return append([]Scenario{
@@ -59,7 +59,7 @@ func Scenarios() []Scenario {
 		retries("G11a", "refused clients retry at once", Retry{Times: 3, Delay: 5 * ms, Jitter: 5 * ms}),
 		retries("G11b", "refused clients honour Retry-After", Retry{Times: 3, Obey: true}),
 		fewSamples(), hangs(),
-	}, more()...)
+	}, append(fair(), more()...)...)
 }
 
 func tenMinutes() Scenario {

@@ -179,7 +179,7 @@ func (r *run) admit(t time.Duration, id int32) {
 	v := r.visits[id]
 	r.unqueue(v)
 	v.admitted = t
-	v.gate.inFlight++
+	v.gate.inFlight += v.slots
 	r.recorder.admitted(&v.request, r.backend.median(t))
 	if after, fails := r.s.fails(t, &v.request); fails {
 		v.failed, v.alone = true, after
@@ -201,12 +201,12 @@ func (r *run) unqueue(v *visit) {
 func (r *run) release(t time.Duration, id int32) {
 	v := r.visits[id]
 	if !v.failed {
-		r.backend.finish()
+		r.backend.finish(v.slots)
 		for other, until, ok := r.backend.next(t); ok; other, until, ok = r.backend.next(t) {
 			r.done.push(event{until, other})
 		}
 	}
-	v.gate.inFlight--
+	v.gate.inFlight -= v.slots
 	v.gate.served++
 	r.finished(t, &v.request)
 	v.gate.core.Release(r.now(t), v.waiter.Grant, r.outcome(t, v))
@@ -263,7 +263,7 @@ func (r *run) visit(req request) int32 {
 	v := r.visits[id]
 	v.request, v.waits = req, false
 	v.gate = r.gates[int(req.instance*float64(len(r.gates)))]
-	v.waiter.Ticket = queue.Ticket{Level: Levels[req.class], Caller: req.tenant}
+	v.waiter.Ticket = queue.Ticket{Level: Levels[req.class], Caller: req.tenant, Slots: req.slots}
 	if !r.s.Unannounced {
 		v.waiter.Deadline = r.now(req.deadline)
 	}
