@@ -45,7 +45,7 @@
 // them. What is lost is computed from the grant's own record, exactly when grants
 // are undone oldest first or latest first; in another order, close to a full
 // bucket, and for grants older than 19.5 hours, the result errs against the caller,
-// by at most the grant; so it does for grants of the last half second before every
+// by at most the grant; so it does for grants of the half second around every
 // 128th change of a key's plan. A refund after the fact ([Decision.Adjust]) follows the
 // same rule: once the bucket would have been full without the grant, nothing is
 // left to refund. A charge after the fact may leave a debt, which is waited off.
