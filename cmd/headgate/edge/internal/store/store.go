@@ -63,8 +63,27 @@ func (st *Store) Limit(s policy.SharedLimit) (ratelimit.Limiter, error) {
 		return nil, err
 	}
 	st.limits[all] = l
+	warm(l)
 	return l, nil
 }
+
+// warm has the limit connect and meet the store before the first caller does: a call
+// that waits for a connection takes longer than a request may wait for it, and would be
+// decided by this process alone, in each of the processes that have just started. A store
+// that is away costs half a second.
+func warm(l *redisrate.Limiter) {
+	key := ratelimit.Key{Space: "headgate", ID: "warm-up"}
+	for end := time.Now().Add(warmUp); time.Now().Before(end); time.Sleep(warmUp / 50) {
+		now := time.Now()
+		d := l.Take(context.Background(), now, key, 1, 0)
+		d.Undo(now)
+		if d.Source == ratelimit.SourceSlot {
+			return
+		}
+	}
+}
+
+const warmUp = 500 * time.Millisecond
 
 // client returns the one for an address. A new one is tried, for a second at most.
 func (st *Store) client(text string) (redis.UniversalClient, error) {
