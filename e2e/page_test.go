@@ -29,7 +29,7 @@ func TestThePageTellsTheStory(t *testing.T) {
 	eventually(t, tab, "the verdict is that work is refused",
 		`/^Refusing .* for want of capacity/.test(document.querySelector(".verdict").innerText)`)
 	for what, text := range map[string]string{
-		"which route is hurt most": ` on /(export|browse|checkout)`, "since when": `, since \d+:\d\d`, "what is different": `takes .* instead of `,
+		"which route is hurt most": ` on /(export|browse|checkout)`, "since when": `, (since \d+:\d\d|for .* at least)`,
 		"what to do": `What to do: `,
 	} {
 		eventually(t, tab, "it says "+what, `/`+strings.ReplaceAll(text, "/", `\/`)+`/.test(document.querySelector(".verdict").innerText)`)
@@ -103,6 +103,7 @@ func TestNamesShowAsPlainText(t *testing.T) {
 			t.Errorf("%s", what)
 		}
 	}
+	eventually(t, tab, "the stream has begun", `document.querySelector("#status").dataset.state === "live" && document.querySelector("main").dataset.frames > 2`)
 	seen.clean(t, s.URL)
 	if mime := seen.mime("data.json"); mime != "application/json" {
 		t.Errorf("data.json is %q", mime)

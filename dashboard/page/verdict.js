@@ -112,19 +112,26 @@ export function callers(gate) {
   return texts.join(" ");
 }
 
+// usual is how a pool was in quiet times: its quickest tenth, and its limit then. An
+// incident often begins some time before the first refusal.
+function usual(pools) {
+  const known = pools.filter((p) => p.service > 0).sort((a, b) => a.service - b.service);
+  return known[Math.floor(known.length / 10)] ?? {};
+}
+
 // causeOf says what is different from the time before the refusals, in the pool that is
 // fullest.
 function causeOf(gate, points, since, reason) {
   const pool = [...gate.pools].sort((a, b) => full(b) - full(a))[0];
-  const before = points.find((p) => p.at >= since.at - 10000)?.pools.find((p) => p.name === pool.name);
+  const before = usual(points.filter((p) => p.at <= since.at).flatMap((p) => p.pools.filter((q) => q.name === pool.name)));
   const called = pool.name ? `The pool ${pool.name}` : gate.pools.length > 1 ? "The main pool" : "Work";
   const parts = [];
-  if (before?.service > 0 && pool.service > 1.5 * before.service) {
+  if (before.service > 0 && pool.service > 1.5 * before.service) {
     parts.push(`${called} takes ${duration(pool.service)} instead of ${duration(before.service)}`);
   } else if (pool.service > 0) {
     parts.push(`${called} takes ${duration(pool.service)}, as before`);
   }
-  if (before && pool.limit < 0.8 * before.limit) parts.push(`its limit fell from ${number(before.limit)} to ${number(pool.limit)}`);
+  if (pool.limit < 0.8 * before.limit) parts.push(`its limit fell from ${number(before.limit)} to ${number(pool.limit)}`);
   const cause = parts.length ? parts.join("; ") + "." : "";
   return [cause, `Mostly ${reason}.`].filter(Boolean).join(" ");
 }
