@@ -19,6 +19,9 @@ type (
 func (w plain) Unwrap() http.ResponseWriter {
 	inner := w.r.ResponseWriter
 	f, h := hides[http.Flusher](inner), hides[http.Hijacker](inner)
+	if _, shown := inner.(http.Flusher); !shown && reaches[interface{ FlushError() error }](inner) {
+		f = true
+	}
 	switch {
 	case f && h:
 		return beneathFH{beneathF{w}}
@@ -57,19 +60,21 @@ func (w beneathH) Unwrap() http.ResponseWriter { return w.r.ResponseWriter }
 
 // hides reports whether w has the interface by Unwrap only.
 func hides[T any](w http.ResponseWriter) bool {
-	if _, shows := w.(T); shows {
-		return false
-	}
-	for {
+	_, shows := w.(T)
+	return !shows && reaches[T](w)
+}
+
+// reaches reports whether w has the interface itself or by Unwrap.
+func reaches[T any](w http.ResponseWriter) bool {
+	for w != nil {
+		if _, found := w.(T); found {
+			return true
+		}
 		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
 			return false
 		}
-		if w = u.Unwrap(); w == nil {
-			return false
-		}
-		if _, found := w.(T); found {
-			return true
-		}
+		w = u.Unwrap()
 	}
+	return false
 }
