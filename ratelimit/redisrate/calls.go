@@ -14,6 +14,7 @@ func (e *entry) decideLocked(t time.Duration, cost int, maxWait time.Duration) a
 	e.overdueLocked(t)
 	away := e.link.away.Load() || e.last
 	if away {
+		e.link.strays.Store(true)
 		e.account.GoAway(t, e.link.view())
 		e.account.OutOfReach(t, time.Duration(e.link.failed.Load()))
 	}
@@ -27,15 +28,15 @@ func (e *entry) decideLocked(t time.Duration, cost int, maxWait time.Duration) a
 // askLocked waits for the store's word on a request. It is called and returns
 // with e locked; the lock is free while it waits.
 func (e *entry) askLocked(ctx context.Context, cost int, maxWait time.Duration) (account.Verdict, time.Duration) {
-	e.joinLocked(cost, maxWait)
-	defer e.leaveLocked(cost)
 	end := e.link.now() + e.link.patience()
 	for {
+		e.joinLocked(cost, maxWait)
 		until := min(end, e.callLocked())
 		news := e.newsLocked()
 		e.mu.Unlock()
 		left := e.await(ctx, news, until)
 		e.mu.Lock()
+		e.leaveLocked(cost)
 		t := e.link.now()
 		if left {
 			return account.Verdict{Wait: time.Nanosecond, Source: ratelimit.SourceDirect}, t
@@ -105,6 +106,9 @@ func (e *entry) overdueLocked(t time.Duration) {
 	}
 	e.calls = e.calls[:copy(e.calls, e.calls[late:])]
 	e.account.Listen(t, e.link.silence(), e.link.view())
+	if e.account.Away() {
+		e.link.strays.Store(true)
+	}
 }
 
 // launchLocked starts a call for the requests that wait and for what is expected.
@@ -136,7 +140,8 @@ func (e *entry) run(c *call, r account.Request) {
 		e.account.Apply(t, c.started, r, rep, e.link.view())
 		e.watchLocked()
 	} else {
-		e.account.Fail(t, r, why == account.WhyLost, e.link.view())
+		e.account.Fail(t, r, why, e.link.view())
+		e.link.strays.Store(true)
 	}
 	if !e.link.away.Load() && !e.account.Away() && e.account.Due(t) && e.account.Owes() {
 		e.launchLocked()

@@ -78,6 +78,7 @@ func newLimiter(c *config, s backend) *Limiter {
 	fresh := func(key ratelimit.Key) *entry { return newEntry(l.link, key) }
 	l.table, l.rest = newTable(c.maxKeys, fresh), fresh(ratelimit.Key{})
 	l.rest.last = true
+	l.link.sweep = l.rejoin
 	l.link.any = func() string {
 		if e := l.table.any(); e != nil {
 			return e.name
@@ -130,6 +131,26 @@ func (l *Limiter) entry(key ratelimit.Key, t time.Duration) *entry {
 		return l.rest
 	}
 	return newEntry(l.link, key)
+}
+
+// maxRejoin bounds the calls of one sweep.
+const maxRejoin = 256
+
+// rejoin brings keys back to the bucket that an outage left on their share and that
+// are not asked for any more. It says whether some are left.
+func (l *Limiter) rejoin() (left bool) {
+	calls := 0
+	l.table.each(func(e *entry) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		call := e.account.Rejoin(l.link.now())
+		if call && calls < maxRejoin {
+			calls++
+			e.launchLocked()
+		}
+		left = left || e.account.Away()
+	})
+	return left
 }
 
 func (l *Limiter) count(d ratelimit.Decision) {

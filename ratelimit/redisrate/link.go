@@ -20,15 +20,18 @@ type link struct {
 	start time.Time
 	peers account.Peers
 	trip  account.RoundTrip
-	any   func() string // the store's name of some key, to look with
-	turns chan struct{} // bounds calls in flight
+	any   func() string      // the store's name of some key, to look with
+	sweep func() (left bool) // brings back keys that are not asked for
+	turns chan struct{}      // bounds calls in flight
 	life  context.Context
 	end   context.CancelFunc
 
 	begun  atomic.Bool
 	away   atomic.Bool  // the store counts as away
+	strays atomic.Bool  // some keys may be on their share
 	failed atomic.Int64 // when a probe last failed, from start
 	counts callCounts
+	said   atomic.Pointer[string] // the last error, in the store's words
 
 	mu      sync.Mutex
 	breaker account.Breaker
@@ -113,8 +116,19 @@ func (k *link) timed(ctx context.Context, r account.Request) (account.Reply, err
 	k.counts.time.Add(int64(took))
 	if err == nil {
 		k.trip.Observe(took)
+	} else {
+		k.note(err)
 	}
 	return rep, err
+}
+
+// maxSaid bounds what is kept of an error's text.
+const maxSaid = 200
+
+func (k *link) note(err error) {
+	text := err.Error()
+	text = text[:min(len(text), maxSaid)]
+	k.said.Store(&text)
 }
 
 // begin starts the beat. It happens once, with the first request.
@@ -144,6 +158,12 @@ func (k *link) beatOnce() {
 		k.trip.Observe(k.now() - started)
 	}
 	k.judge(account.Result{At: k.now(), Started: started, Why: store.WhyOf(err)})
+	if err != nil {
+		k.note(err)
+	}
+	if err == nil && !k.away.Load() && k.strays.Swap(false) && k.sweep() {
+		k.strays.Store(true)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.life.Err() == nil {

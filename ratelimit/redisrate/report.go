@@ -161,7 +161,7 @@ func (l *Limiter) Stats() ratelimit.Stats {
 }
 
 // Health reports whether the ceiling is shared. While the store is away it
-// returns a warning text. That is no reason to call a process unready: taking
+// returns a warning text with what the store said last. That is no reason to call a process unready: taking
 // processes away for a store's sake would turn its outage into one of the service.
 func (l *Limiter) Health() (warning string, ok bool) {
 	if l.bad != nil {
@@ -171,8 +171,12 @@ func (l *Limiter) Health() (warning string, ok bool) {
 	if state == account.Shared {
 		return "", true
 	}
-	return fmt.Sprintf("shared ceiling %q is %s (%s) for %s; requests are decided by policy %q",
-		l.conf.name, state, why, since.Round(time.Second), Outage(l.conf.Fallback)), false
+	said := ""
+	if text := l.link.said.Load(); text != nil {
+		said = ": " + *text
+	}
+	return fmt.Sprintf("shared ceiling %q is %s for %s, requests are decided by policy %q (%s%s)",
+		l.conf.name, state, since.Round(time.Second), Outage(l.conf.Fallback), why, said), false
 }
 
 var _ ratelimit.Stored = (*Limiter)(nil)

@@ -16,14 +16,16 @@ import (
 
 // Servers that answer, but cannot write: each is an outage with a name, and over
 // as soon as it is over.
+// Case ST-06: tried on the product
 func TestServersThatCannotWrite(t *testing.T) {
 	for _, c := range []struct {
 		why         account.Why
+		said        string
 		break_, fix []any
 	}{
-		{account.WhyMemory, []any{"config", "set", "maxmemory", "1"}, []any{"config", "set", "maxmemory", "0"}},
-		{account.WhyReadOnly, []any{"replicaof", "127.0.0.1", "1"}, []any{"replicaof", "no", "one"}},
-		{account.WhyAuth, []any{"acl", "setuser", "default", "-evalsha", "-eval"}, []any{"acl", "setuser", "default", "+@all"}},
+		{account.WhyMemory, "OOM", []any{"config", "set", "maxmemory", "1"}, []any{"config", "set", "maxmemory", "0"}},
+		{account.WhyReadOnly, "READONLY", []any{"replicaof", "127.0.0.1", "1"}, []any{"replicaof", "no", "one"}},
+		{account.WhyAuth, "NOPERM", []any{"acl", "setuser", "default", "-evalsha", "-eval"}, []any{"acl", "setuser", "default", "+@all"}},
 	} {
 		t.Run(c.why.String(), func(t *testing.T) {
 			t.Parallel()
@@ -36,8 +38,8 @@ func TestServersThatCannotWrite(t *testing.T) {
 			redistest.Eventually(t, 20*time.Second, "degraded, and why", func() bool {
 				take(l, "k", 1, 0)
 				st := l.Snapshot()
-				_, ok := l.Health()
-				return st.State != account.Shared.String() && st.Why == c.why.String() && !ok
+				text, ok := l.Health()
+				return st.State != account.Shared.String() && st.Why == c.why.String() && !ok && strings.Contains(text, c.said)
 			})
 			if d := take(l, "fresh", 1, 0); !d.OK || d.Source != ratelimit.SourceShare {
 				t.Errorf("%+v", d)

@@ -38,7 +38,7 @@ func (a *Account) late(t time.Duration) bool {
 func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) Request {
 	if owed := a.advance - a.flights.want; owed > 0 {
 		need, least = need+owed, 1
-	} else if need == 0 && a.late(t) {
+	} else if need == 0 && a.late(t) && a.entitled(t)-float64(a.advance) < 1 {
 		need, least = 1, 1
 	}
 	r := Request{Limit: a.conf.Limit, Want: need, Need: need, Least: least}
@@ -49,7 +49,7 @@ func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) 
 		r.Life, r.Gone = a.terms.life, a.gone
 		r.Share = a.terms.Q
 		if expected >= 1 && (need > 0 || t-a.lastAsk < a.terms.Tau) {
-			r.Want = max(need, min(max(int(expected)+1, a.terms.Q), a.terms.most))
+			r.Want = max(need, min(max(int(expected)+1, a.terms.Q), a.most(t)))
 		}
 		if ahead := int64(a.terms.Reserve) * Micro; r.Reserve <= ahead {
 			r.Reserve = ahead
@@ -59,12 +59,20 @@ func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) 
 	}
 	r.Debit = a.unheard.tell(a.inForce.Burst)
 	a.flights.start(t, &r)
-	if a.away && !a.terms.Leasing && a.conf.Fallback == fallShare {
+	if a.away && a.conf.Fallback == fallShare {
 		r.Lack = a.lack(t)
 	}
 	r.Charge = -int64(a.credit) * Micro
 	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
 	return r
+}
+
+// most bounds a lease: while the share bounds what is spent, more would lie idle.
+func (a *Account) most(t time.Duration) int {
+	if a.away || t < a.settle {
+		return min(a.terms.most, 1+int(a.share.rate*a.terms.Tau.Seconds()))
+	}
+	return a.terms.most
 }
 
 // Apply takes in the answer to request r, sent at sent. Answers may come in any
@@ -124,7 +132,7 @@ func (a *Account) pace(sent time.Duration, r Request, granted int) {
 
 // pay spends what was just granted on what was let through before it came.
 func (a *Account) pay(granted int) {
-	n := min(granted, a.advance)
+	n := min(granted, max(0, a.advance-a.flights.owing()))
 	a.advance -= n
 	if more := min(granted-n, a.unheard.owed(granted)); more > 0 {
 		a.unheard.add(-more)
@@ -144,12 +152,15 @@ func (a *Account) settleAdvance() {
 
 // Fail takes in that a call got no answer; the next is made after backoff. It is no
 // news of the key when a call made later was answered.
-func (a *Account) Fail(t time.Duration, r Request, lost bool, v View) {
+func (a *Account) Fail(t time.Duration, r Request, why Why, v View) {
 	newer := a.flights.land(r, false)
 	a.hint.told(false)
 	a.unheard.untold(r.Debit)
+	if why == WhyTimeout || why == WhyLost { // it may have run: charged once, not twice
+		a.advance -= min(r.Want, a.advance)
+	}
 	switch {
-	case a.away || newer && !(lost && a.flights.late == 0):
+	case a.away || newer && (why != WhyLost || a.flights.late > 0):
 		a.GoAway(t, v)
 		a.OutOfReach(t, t)
 		a.next = t + RetryDelay(a.retries)
@@ -173,11 +184,15 @@ func (a *Account) Listen(t, silence time.Duration, v View) {
 // Uncovered says that another call may be made for requests that wait for so many
 // tokens, since those in flight do not ask for all of them.
 func (a *Account) Uncovered(need int) bool {
-	return need > a.held+a.flights.want && a.flights.n < maxFlights
+	return a.Missing(need) > 0 && a.flights.n < maxFlights
 }
 
-// Missing is what to ask for when requests wait for so many tokens.
-func (a *Account) Missing(need int) int { return max(1, need-a.held-a.flights.want) }
+// Missing is what to ask for when requests wait for so many tokens. What late calls
+// ask for pays for what was let through without them.
+func (a *Account) Missing(need int) int {
+	owing := a.flights.owing()
+	return max(0, need-a.held-(a.flights.want-owing)-max(0, owing-a.advance))
+}
 
 // settleTime is how long after its return a process stays inside its share as
 // well: others may still be on theirs, and together they must not exceed the
@@ -224,10 +239,24 @@ func (a *Account) OutOfReach(t, failed time.Duration) {
 
 // lack is what the one bucket would be missing if all shares were as empty as this
 // process': micro-tokens. While some are back and others are not, the bucket fills
-// up faster than those who are back may draw, and it would greet the last of them
-// with a second burst. Slots that are out hold it down; without any, this does.
+// up faster than those that are back may draw, and the last of them would find a
+// second burst there. Slots that are out are missing as well.
 func (a *Account) lack(t time.Duration) int64 {
 	return int64(a.share.deficit(t) / a.share.burst * float64(a.inForce.Burst) * Micro)
+}
+
+// Rejoin looks at an account that was left on its share: it forgets the outage when
+// nothing is owed and nothing is missing, and else says that a call is needed.
+func (a *Account) Rejoin(t time.Duration) (call bool) {
+	if !a.away {
+		return false
+	}
+	if a.Owes() || !a.share.full(t) {
+		return a.flights.n == 0 && t >= a.next
+	}
+	a.comeBack(t)
+	a.known = false
+	return false
 }
 
 // comeBack makes the bucket decide again, after it was told what is owed.

@@ -191,7 +191,7 @@ func (f *fleet) answer(p *proc, sent time.Duration, r account.Request, rep accou
 		p.account.Apply(f.now, sent, r, rep, f.view())
 		f.watch(p)
 	} else {
-		p.account.Fail(f.now, r, false, f.view())
+		p.account.Fail(f.now, r, account.WhyTimeout, f.view())
 	}
 	f.retake(p)
 }

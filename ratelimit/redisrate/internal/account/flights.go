@@ -1,6 +1,9 @@
 package account
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // flights are a key's calls in flight. Usually there is one. A call that is late is
 // not waited for any longer, and another may be made beside it.
@@ -9,9 +12,17 @@ type flights struct {
 	heard   int64 // of the newest call that was answered
 	current int64 // of the call that is waited for; 0 for none
 	n       int
+	out     []flight
 	want    int           // tokens they ask for
 	late    int           // calls that became late since the last answer
 	since   time.Duration // when the first of those that were not answered was made
+}
+
+// flight is one of them.
+type flight struct {
+	serial int64
+	want   int
+	late   bool
 }
 
 // maxFlights bounds a key's calls in flight.
@@ -25,6 +36,7 @@ func (f *flights) start(t time.Duration, r *Request) {
 	r.Serial = f.serial
 	f.current = f.serial
 	f.n++
+	f.out = append(f.out, flight{serial: f.serial, want: r.Want})
 	f.want += r.Want
 }
 
@@ -32,6 +44,7 @@ func (f *flights) start(t time.Duration, r *Request) {
 func (f *flights) land(r Request, answered bool) (newest bool) {
 	f.n--
 	f.want -= r.Want
+	f.out = slices.DeleteFunc(f.out, func(c flight) bool { return c.serial == r.Serial })
 	if f.current == r.Serial {
 		f.current = 0
 	}
@@ -46,7 +59,20 @@ func (f *flights) overdue(serial int64) {
 	if f.current == serial {
 		f.current = 0
 	}
+	for i := range f.out {
+		f.out[i].late = f.out[i].late || f.out[i].serial == serial
+	}
 	if serial > f.heard {
 		f.late++
 	}
+}
+
+// owing is what late calls ask for: it pays for what was let through without them.
+func (f *flights) owing() (want int) {
+	for _, c := range f.out {
+		if c.late {
+			want += c.want
+		}
+	}
+	return want
 }

@@ -89,7 +89,7 @@ if debit > 0 then -- spent elsewhere, while others may have drawn for two second
   tokens = math.max(math.min(tokens, floor), tokens - debit)
 end
 if lack > 0 then -- the bucket filled up beside shares that are still in use
-  tokens, write = math.min(tokens, math.max(0, burst * 1000000 - lack)), true
+  tokens, write = math.min(tokens, math.max(0, burst * 1000000 - lack) - out * 1000000), true
 end
 if charge > 0 then
   tokens = tokens - charge

@@ -133,7 +133,7 @@ func (b *bucket) change(now int64, r account.Request) (changed bool) {
 		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.Burst), int64(b.limit.Rate*2))*account.Micro), b.tokens-r.Debit), true
 	}
 	if r.Lack > 0 {
-		b.tokens, changed = min(b.tokens, max(0, int64(b.limit.Burst)*account.Micro-r.Lack)), true
+		b.tokens, changed = min(b.tokens, max(0, int64(b.limit.Burst)*account.Micro-r.Lack)-b.out*account.Micro), true
 	}
 	if r.Charge > 0 {
 		b.tokens, changed = b.tokens-r.Charge, true
