@@ -62,6 +62,7 @@ func TestEndsWithoutThroughputCostNoSlots(t *testing.T) {
 		"streams only":        {stream, []admission.RouteOption{admission.Stream(1000)}, 16 * ms, time.Hour}, // needs 6 slots
 		"fast errors":         {answer(ms, 500), nil, 2 * ms, time.Hour},
 		"slow errors":         {answer(300*ms, 500), nil, 20 * ms, time.Hour},
+		"slower, all served":  {answer(300*ms, 200), nil, 20 * ms, time.Hour},
 		"mistakes":            {answer(ms, 404), nil, 2 * ms, time.Hour},
 		"clients that leave":  {answer(100*ms, 200), nil, 10 * ms, 50 * ms},
 		"a few slow a minute": {answer(15*time.Second, 200), nil, 7 * time.Second, time.Hour},

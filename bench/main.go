@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +63,17 @@ func runGauntlet(w io.Writer, args []string) error {
 	search := f.String("oracle", "", "search the oracle's limits and write them to this file")
 	_ = f.Parse(args)
 
-	scenarios := pick(gauntlet.Scenarios(), *only, func(s gauntlet.Scenario) string { return s.ID })
+	scenarios, err := pick("scenario", gauntlet.Scenarios(), *only, func(s gauntlet.Scenario) string { return s.ID })
+	if err != nil {
+		return err
+	}
 	if *search != "" {
 		return gauntlet.FindOracle(*search, scenarios, gauntlet.Seeds(1, *seeds))
 	}
-	entrants := pick(gauntlet.Entrants(), *law, func(e gauntlet.Entrant) string { return e.Name })
+	entrants, err := pick("law", gauntlet.Entrants(), *law, func(e gauntlet.Entrant) string { return e.Name })
+	if err != nil {
+		return err
+	}
 	out, err := gauntlet.Run(scenarios, entrants, gauntlet.Seeds(*first, *seeds))
 	if err != nil {
 		return err
@@ -92,20 +99,20 @@ func runGauntlet(w io.Writer, args []string) error {
 	return nil
 }
 
-// pick returns those whose name is in a comma-separated list, or all.
-func pick[T any](all []T, list string, name func(T) string) []T {
+// pick returns those whose name is in a comma-separated list, or all. A name that none
+// has is an error.
+func pick[T any](kind string, all []T, list string, name func(T) string) (out []T, err error) {
 	if list == "" {
-		return all
+		return all, nil
 	}
-	var out []T
-	for _, x := range all {
-		for _, n := range strings.Split(list, ",") {
-			if n == name(x) {
-				out = append(out, x)
-			}
+	for n := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(all, func(x T) bool { return name(x) == strings.TrimSpace(n) })
+		if i < 0 {
+			return nil, fmt.Errorf("no %s %q", kind, n)
 		}
+		out = append(out, all[i])
 	}
-	return out
+	return out, nil
 }
 
 // runHeap is G12, the one scenario that needs a real heap.

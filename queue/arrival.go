@@ -35,7 +35,7 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 	w.wide = int32(c.slots(w))
 	c.line.measure(w)
 	a, yields := c.arrival(at, w, left)
-	if c.demand.Short(now, a.MaxWait/2) {
+	if c.demand.Short(now, a.MaxWait/2, c.limit) {
 		i := w.Level.Index()
 		a.Above, a.Lowest, a.Peers = c.demand.Above(now, w.Level), c.line.lowest() >= i, c.line.peers(at, w)
 	}

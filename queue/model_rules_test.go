@@ -36,7 +36,7 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 	if rate, ok := meter.Rate(m.now, silence); ok {
 		above := 0.0
 		wait := modelWait(m.ahead(w), rate)
-		if demand := m.core.demand; demand.Short(m.now, stay/2) {
+		if demand := m.core.demand; demand.Short(m.now, stay/2, limit) {
 			if above = demand.Above(m.now, w.Level); above > 0 {
 				wait = modelWait(m.ahead(w), rate-above-rate/20)
 				if m.count(0, w.Level.Index()-1) == 0 {

@@ -11,6 +11,7 @@ type brake struct {
 	ended [brakeMemory]time.Duration // a ring of instants
 	n     int
 	next  int
+	busy  time.Duration // work is in flight since then
 
 	on    bool
 	from  time.Duration // the rate is counted from here
@@ -32,10 +33,13 @@ func (b *brake) end(t time.Duration) {
 	b.count++
 }
 
-// silence returns for how long nothing has ended, or 0 when nothing ever did.
+// rest tells that nothing was in flight until t: no end was to be expected.
+func (b *brake) rest(t time.Duration) { b.n, b.busy = 0, t }
+
+// silence returns for how long nothing has ended although work was in flight.
 func (b *brake) silence(t time.Duration) time.Duration {
 	if b.n == 0 {
-		return 0
+		return t - b.busy
 	}
 	return t - b.ended[(b.next-1+brakeMemory)%brakeMemory]
 }
@@ -47,7 +51,10 @@ func (b *brake) check(t time.Duration, inFlight, limit int, budget time.Duration
 	}
 	// Nothing below can be met while even the longest time with the fewest ends
 	// would not do: nearly always.
-	oldest := b.ended[(b.next-b.n+brakeMemory)%brakeMemory]
+	oldest := b.busy
+	if b.n > 0 {
+		oldest = b.ended[(b.next-b.n+brakeMemory)%brakeMemory]
+	}
 	if 3*float64(budget) >= float64(t-oldest)*float64(inFlight) {
 		return false
 	}

@@ -20,7 +20,10 @@ type climb struct {
 	capacity float64       // served per second in this overload; 0: not known
 	budget   time.Duration // how long work may be in flight; 0: no deadline is known
 	previous reading
-	calm     bool // the limit has held no work back since the latest cut
+	vary     float64 // spread of the time that work holds its slot over its mean
+	used     int     // most in use at once so far
+	frozen   int     // the limit before it was frozen; 0: it is not
+	calm     bool    // the limit has held no work back since the latest cut
 	trial    trial
 	more     pace // trials upwards
 	less     pace // trials downwards
@@ -44,11 +47,14 @@ type pace struct {
 
 const (
 	binds      = 0.3  // share of a window that makes the limit what holds work back
-	worthwhile = 0.5  // elasticity above which concurrency buys throughput
+	worthwhile = 0.7  // elasticity above which concurrency buys throughput
 	tolerance  = 0.05 // change of throughput that is no change
-	headroom   = 1.05 // slots held over those that the capacity needs
+	headroom   = 1.1  // slots held over those that the capacity needs
 	tolerated  = 1.1  // slots held over those that end within their budget, without a cut
 	safety     = 1.5  // of a deadline over the latency that may use it up
+	usual      = 0.35 // spread of the time that work takes, over its mean, until it is known
+	widest     = 0.7  // spread beyond which more samples are not waited for
+	unfilled   = 1.5  // times the most in use at once that a limit may be without being filled
 	overdue    = 8    // ends missing that make a silence a stall: by chance, one case in 3000
 	newRegime  = 0.25 // change of throughput, as a logarithm, that voids what is known
 	memory     = 60   // samples that a mean goes back
@@ -60,7 +66,7 @@ const (
 )
 
 func newClimb(b bounds, target time.Duration) climb {
-	c := climb{bounds: b, target: target, limit: b.initial}
+	c := climb{bounds: b, target: target, limit: b.initial, vary: usual}
 	c.forget()
 	return c
 }
@@ -76,17 +82,17 @@ func (c *climb) forget() {
 // not.
 func (c *climb) step(t time.Duration, r reading) Cause {
 	if r.inFlight <= 0 {
-		return c.relax()
+		return c.relax(r)
 	}
 	if r.all == 0 {
 		return c.stall(r)
 	}
-	turn, _ := blend(float64(c.turn), r.inFlight/r.all*float64(time.Second), r.ended()+r.other)
+	turn, _ := c.blend(float64(c.turn), r.inFlight/r.all*float64(time.Second), r.ended()+r.other)
 	c.turn = time.Duration(turn)
-	switch {
-	case r.abandoned() && r.binding >= binds:
-		return c.abandon(r)
-	case r.ended() == 0: // alive, and nothing to measure
+	if c.frozen == 0 {
+		r = r.missed()
+	}
+	if r.ended() == 0 { // alive, and nothing to measure
 		return c.suspend()
 	}
 	c.observe(r)
@@ -99,14 +105,14 @@ func (c *climb) step(t time.Duration, r reading) Cause {
 		c.trial = trial{}
 		return CauseNone
 	case r.binding < binds:
-		return c.relax()
+		return c.relax(r)
 	case c.trial.kind == CauseGrow:
 		return c.judgeMore(t, r)
 	case c.trial.kind == CauseSaturated:
 		return c.judgeLess(t, r)
 	}
 	c.learn(r)
-	if room := c.room(); room > c.limit {
+	if room := min(c.room(), c.highest(r)); room > c.limit {
 		return c.move(room, CauseGrow)
 	}
 	return c.try(t, r)
@@ -126,35 +132,47 @@ func (c *climb) stall(r reading) Cause {
 	return c.move(c.limit/2, CauseStalled)
 }
 
-// suspend ends a trial that cannot be judged, as if it had not been made.
+// freeze holds the limit at what is in flight, because ends are overdue: what works in
+// there will tell how long it takes now, and more would meet all that comes after it.
+func (c *climb) freeze(inFlight int) Cause {
+	if c.trial.kind != CauseNone || inFlight < overdue || 10*inFlight > 9*c.limit {
+		return CauseNone
+	}
+	from := c.limit
+	cause := c.move(inFlight, CauseStalled)
+	if cause != CauseNone {
+		c.forget()
+		c.frozen = from
+	}
+	return cause
+}
+
+// suspend ends a trial, or a freeze, that cannot be judged, as if it had not been.
 func (c *climb) suspend() Cause {
-	tr := c.trial
-	c.trial = trial{}
-	if tr.kind == CauseGrow || tr.kind == CauseSaturated {
+	tr, frozen := c.trial, c.frozen
+	c.trial, c.frozen = trial{}, 0
+	switch {
+	case frozen > c.limit:
+		return c.move(frozen, CauseUndo)
+	case tr.kind == CauseGrow || tr.kind == CauseSaturated:
 		return c.move(tr.from, CauseUndo)
 	}
 	return CauseNone
 }
 
-// abandon cuts the limit when clients leave before they are served: how long they
-// stayed takes the place of the deadline that they did not announce. What the flow
-// needs when nothing queues is left.
-func (c *climb) abandon(r reading) Cause {
-	c.forget()
-	most := r.all * r.patience.Seconds() / safety
-	least := r.all * c.low.Seconds()
-	return c.move(min(int(math.Ceil(max(most, least))), c.limit), CauseErrors)
-}
-
 // observe takes what a window says whatever the limit does.
 func (c *climb) observe(r reading) {
-	c.flow, _ = blend(c.flow, r.ends, r.ended())
+	c.used = max(c.used, r.peak)
+	if r.vary > 0 {
+		c.vary += (r.vary - c.vary) * float64(r.fresh) / float64(r.fresh+memory)
+	}
+	c.flow, _ = c.blend(c.flow, r.ends, r.ended())
 	if p := c.previous; r.braked && r.inFlight < 0.8*p.inFlight && float64(r.latency) > 0.9*float64(p.latency) {
 		// Less concurrency was no faster: nothing queued.
 		c.low, c.service = max(c.low, r.latency), r.latency
 	}
 	c.previous = r
-	latency, _ := blend(float64(c.latency), float64(r.latency), r.ended())
+	latency, _ := c.blend(float64(c.latency), float64(r.latency), r.ended())
 	c.latency = time.Duration(latency)
 	if c.latency < c.service {
 		c.service = c.latency
@@ -166,12 +184,18 @@ func (c *climb) observe(r reading) {
 }
 
 // relax handles a window in which the limit held no work back.
-func (c *climb) relax() Cause {
-	back, kind := c.trial.from, c.trial.kind
+func (c *climb) relax(r reading) Cause {
+	tr, frozen := c.trial, c.frozen
 	c.forget()
-	c.calm = true
-	if kind == CauseSaturated {
-		return c.move(back, CauseUndo)
+	c.calm, c.frozen = true, 0
+	if frozen > c.limit {
+		return c.move(frozen, CauseUndo)
+	}
+	switch tr.kind {
+	case CauseSaturated:
+		return c.move(tr.from, CauseUndo)
+	case CauseGrow: // a raise that did not fill shows nothing
+		return c.move(min(max(tr.from, r.peak), c.limit), CauseUndo)
 	}
 	return CauseNone
 }

@@ -18,6 +18,7 @@ type Demand struct {
 	level [priority.Count]arrivals
 	short time.Time // since when newcomers find no slot
 	found time.Time // when the latest one found none
+	slots int       // the most there were since short
 }
 
 type arrivals struct {
@@ -65,12 +66,15 @@ func (d *Demand) Above(now time.Time, l priority.Level) (perSecond float64) {
 	return perSecond
 }
 
-// Short tells that a newcomer found no slot, and reports whether that has been so for
-// the given time, with no pause as long. Before, a limit may still be on its way up, and
-// what comes free tells little.
-func (d *Demand) Short(now time.Time, lasting time.Duration) bool {
+// Short tells that a newcomer found none of so many slots free, and reports whether
+// that has been so for the given time, with no pause as long and without more slots
+// than there were: while a limit is on its way up, what comes free tells little.
+func (d *Demand) Short(now time.Time, lasting time.Duration, slots int) bool {
 	if now.Sub(d.found) > lasting {
-		d.short = now
+		d.short, d.slots = now, slots
+	}
+	if slots > d.slots {
+		d.short, d.slots = now, slots
 	}
 	d.found = now
 	return now.Sub(d.short) >= lasting

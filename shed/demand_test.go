@@ -52,14 +52,17 @@ func TestSlotsAreShortWhenNewcomersKeepFindingNone(t *testing.T) {
 	var d shed.Demand
 	start := time.Unix(1e9, 0)
 	for _, step := range []struct {
-		at   time.Duration
-		want bool
+		at    time.Duration
+		slots int
+		want  bool
 	}{
-		{0, false}, {300 * time.Millisecond, false}, {600 * time.Millisecond, true}, {900 * time.Millisecond, true},
-		{1500 * time.Millisecond, false}, // a pause as long begins anew
-		{1900 * time.Millisecond, false}, {2100 * time.Millisecond, true},
+		{0, 8, false}, {300 * time.Millisecond, 8, false}, {600 * time.Millisecond, 8, true}, {900 * time.Millisecond, 6, true},
+		{1500 * time.Millisecond, 6, false}, // a pause as long begins anew
+		{1900 * time.Millisecond, 6, false}, {2100 * time.Millisecond, 6, true},
+		{2200 * time.Millisecond, 7, false}, // more slots than there were: the limit is on its way up
+		{2600 * time.Millisecond, 7, false}, {2700 * time.Millisecond, 5, true}, {2800 * time.Millisecond, 7, true},
 	} {
-		if got := d.Short(start.Add(step.at), 500*time.Millisecond); got != step.want {
+		if got := d.Short(start.Add(step.at), 500*time.Millisecond, step.slots); got != step.want {
 			t.Errorf("at %v: %v", step.at, got)
 		}
 	}

@@ -28,8 +28,9 @@ func ExampleThroughput() {
 	// Output:
 	// 16 grow
 	// 32 grow
-	// 64 grow
-	// 128 grow
+	// 52 grow
+	// 78 grow
+	// 117 grow
 }
 
 func ExampleFixed() {

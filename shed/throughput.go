@@ -55,8 +55,9 @@ type throughput struct {
 	win     window
 	climb   climb
 	brake   brake
-	armed   bool // the brake may go on: not again before a window without it
-	limit   int  // in force: the climb's, or less while the brake is on
+	armed   bool    // the brake may go on: not again before a window without it
+	owed    float64 // ends that are missing
+	limit   int     // in force: the climb's, or less while the brake is on
 }
 
 func newThroughput(b bounds, target time.Duration) *throughput {
@@ -68,6 +69,7 @@ func (l *throughput) Limit() int { return l.limit }
 // Note takes a change of load.
 func (l *throughput) Note(now time.Time, load Load) Step {
 	t := l.offset(now)
+	l.owe(t)
 	l.win.advance(t, l.limit)
 	l.win.load = load
 	return l.decide(t)
@@ -76,14 +78,30 @@ func (l *throughput) Note(now time.Time, load Load) Step {
 // Done takes one finished piece of work.
 func (l *throughput) Done(now time.Time, load Load, s Sample) Step {
 	t := l.offset(now)
+	l.owe(t)
 	l.win.advance(t, l.limit)
 	l.win.load = load
 	l.brake.end(t)
+	l.owed = max(l.owed-1, 0)
 	if t > l.win.open {
 		l.win.count(now, s, s.Admitted.Sub(l.origin) >= l.changed, l.climb.low*3/2)
 	}
 	return l.decide(t)
 }
+
+// owe adds the ends that should have come since the latest event if work took twice
+// as long as it is known to. The sum, less the ends that did come and never below
+// zero (Page's CUSUM), is near zero however irregular the work, until it has slowed.
+func (l *throughput) owe(t time.Duration) {
+	if l.win.load.InFlight == 0 {
+		l.brake.rest(t)
+	} else if usual := l.usual(); usual > 0 {
+		l.owed = min(l.owed+float64(l.win.load.InFlight)*float64(t-l.win.last)/float64(2*usual), 2*overdue)
+	}
+}
+
+// usual is how long work is known to hold its slot; 0: not known.
+func (l *throughput) usual() time.Duration { return max(l.climb.latency, l.climb.turn) }
 
 // offset turns now into a duration since the first event. Time that runs backwards
 // stands still.
@@ -98,7 +116,14 @@ func (l *throughput) offset(now time.Time) time.Duration {
 // late, and says what that did to the limit.
 func (l *throughput) decide(t time.Duration) Step {
 	before, cause := l.limit, CauseNone
-	if l.closes(t - l.win.open) {
+	if l.owed > max(overdue, float64(l.win.load.InFlight)/2) { // a round that began together owes half of it at its end
+		if cause = l.climb.freeze(l.win.load.InFlight); cause != CauseNone {
+			l.owed, l.brake.on, l.armed = 0, false, false
+			l.win.restart(t)
+		}
+	}
+	if cause != CauseNone {
+	} else if l.closes(t - l.win.open) {
 		cause = l.close(t)
 	} else if l.armed && l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
 		l.climb.trial = trial{}
@@ -122,17 +147,31 @@ func (l *throughput) decide(t time.Duration) Step {
 }
 
 // closes reports whether a window of this length says enough: the samples that the
-// climb needs over at least one latency; or a long time with a few of them, unless
-// a trial hangs on it; or a very long time.
+// climb needs; or, unless a trial hangs on it, a few of them over a long time; or ten
+// latencies without them. A silence is looked at sooner.
 func (l *throughput) closes(length time.Duration) bool {
 	c := &l.climb
-	if length < shortestWindow && (c.trial.kind != CauseGrow || length < shortestWindow/2) {
+	urgent := c.trial.kind == CauseGrow || c.frozen > 0 && c.capacity == 0 // a queue grows meanwhile
+	if length < shortestWindow && !(urgent && length >= shortestWindow/2) {
 		return false
 	}
 	n := l.win.served + l.win.timedOut
-	return n >= leastSamples && c.tells(n, float64(l.win.served)/length.Seconds()) ||
-		length >= longWindow && n >= fewSamples && c.trial.kind == CauseNone ||
-		length >= min(max(longWindow, 2*c.latency), longestWindow)
+	if c.trial.kind != CauseNone && n > 0 && length < c.latency { // ends come in rounds: it has to see a whole one
+		return false
+	}
+	switch {
+	case l.win.left >= max(n, leastSamples):
+		return true
+	case c.frozen > 0 && c.capacity == 0 && (n >= leastSamples || n == 0 && l.win.other >= fewSamples):
+		return true
+	case n >= leastSamples && c.tells(n, float64(l.win.served)/length.Seconds()):
+		return true
+	case n >= fewSamples && c.trial.kind == CauseNone:
+		return length >= max(longWindow, 2*c.latency)
+	case n == 0:
+		return length >= min(max(longWindow, 2*c.latency), longestWindow)
+	}
+	return length >= max(longestWindow, 10*c.latency)
 }
 
 // close takes the step that the window gives rise to, and opens the next.
@@ -142,11 +181,11 @@ func (l *throughput) close(t time.Duration) Cause {
 	r.braked, l.brake.on = l.brake.on, false
 	l.armed = !r.braked
 	r.silence = l.brake.silence(t)
-	r.stalled = r.silence.Seconds()*r.all > overdue
+	r.stalled = r.silence.Seconds()*r.all > overdue && r.silence > l.climb.latency
 	cause := l.climb.step(t, r)
 	l.win.restart(t)
 	if l.climb.trial.kind != CauseNone || 10*l.climb.limit < 9*before {
-		l.win.open = t + min(l.climb.latency, longWindow)
+		l.win.open = t + l.climb.latency
 	}
 	return cause
 }

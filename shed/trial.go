@@ -9,7 +9,7 @@ import (
 func (c *climb) try(t time.Duration, r reading) Cause {
 	more := t >= c.more.after && c.limit < c.max
 	less := t >= c.less.after && c.limit > c.min && (c.queues(1.25) || t-c.since > stale)
-	if more && (r.latency <= c.target || !less) {
+	if more && (r.latency <= c.target || !less || c.frozen > 0) {
 		if cause := c.tryMore(r); cause != CauseNone {
 			return cause
 		}
@@ -27,7 +27,7 @@ func (c *climb) queues(multiple float64) bool {
 }
 
 func (c *climb) tryMore(r reading) Cause {
-	limit := int(math.Ceil(float64(c.limit) * math.Exp(c.more.stride)))
+	limit := min(int(math.Ceil(float64(c.limit)*math.Exp(c.more.stride))), c.highest(r))
 	most := c.within()
 	if c.queues(1.05) {
 		limit = min(limit, most)
@@ -39,6 +39,12 @@ func (c *climb) tryMore(r reading) Cause {
 	}
 	c.trial = trial{CauseGrow, c.limit, r}
 	return c.move(limit, CauseGrow)
+}
+
+// highest is how far the limit may be raised: to what is there to fill it at once, or a
+// little beyond what was ever in use.
+func (c *climb) highest(r reading) int {
+	return max(r.room, int(unfilled*float64(c.used)))
 }
 
 func (c *climb) tryLess(r reading) Cause {
@@ -57,7 +63,7 @@ func (c *climb) judgeMore(t time.Duration, r reading) Cause {
 		return c.try(t, r)
 	}
 	c.more.fail(t, r.latency)
-	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
+	c.capacity, _ = c.blend(c.capacity, r.rate, r.ended())
 	c.limit = max(tr.from, min(c.knee(), c.limit))
 	if t >= c.less.after && c.limit > c.min && c.queues(1.25) {
 		return c.tryLess(tr.base)
@@ -77,7 +83,9 @@ func (c *climb) judgeLess(t time.Duration, r reading) Cause {
 		c.unqueued(t, r.latency, elasticity(tr.base.inFlight, c.capacity, r.inFlight, r.rate) > worthwhile)
 		return c.move(min(max(needed, c.limit+1), tr.from), CauseUndo)
 	}
-	c.capacity, _ = blend(c.capacity, r.rate, r.ended())
+	if r.rate > c.capacity { // else what several trials lose adds up, and is noticed
+		c.capacity, _ = c.blend(c.capacity, r.rate, r.ended())
+	}
 	c.less.succeed()
 	cause := c.try(t, r)
 	if change > tolerance && cause == CauseSaturated {
@@ -124,21 +132,23 @@ func (c *climb) tells(n int, rate float64) bool {
 	if n < leastSamples {
 		return false
 	}
-	if c.trial.kind != CauseGrow && c.trial.kind != CauseSaturated || n >= 3*leastSamples {
-		return n >= 3*leastSamples/2
+	spread := min(max(c.vary, usual), widest) / usual // the more work varies, the more samples it takes
+	enough := int(3 * leastSamples * spread * spread)
+	if c.trial.kind != CauseGrow && c.trial.kind != CauseSaturated || n >= enough {
+		return n >= enough/2
 	}
 	change := math.Log(rate / c.capacity)
 	if c.trial.kind == CauseSaturated { // only a loss is urgent
-		return change < -tolerance-2*chance(n)
+		return change < -tolerance-2*c.chance(n)
 	}
 	threshold := worthwhile * math.Log(float64(c.limit)/c.trial.base.inFlight)
-	return change < threshold-2*chance(n) || change > threshold+3*chance(n)
+	return change < threshold-2*c.chance(n) || change > threshold+3*c.chance(n)
 }
 
 // learn keeps the capacity as the mean of what was measured lately. When it has
 // clearly changed, everything else that was known is void.
 func (c *climb) learn(r reading) {
-	capacity, same := blend(c.capacity, r.rate, r.ended())
+	capacity, same := c.blend(c.capacity, r.rate, r.ended())
 	if !same {
 		c.forget()
 	}
@@ -147,19 +157,21 @@ func (c *climb) learn(r reading) {
 
 // blend follows a rate: it averages a reading of n samples in, unless that is so
 // far off that it has to be another rate. A mean of nothing is the reading.
-func blend(mean, reading float64, n int) (float64, bool) {
+func (c *climb) blend(mean, reading float64, n int) (float64, bool) {
 	if mean == 0 {
 		return reading, true
 	}
-	if math.Abs(math.Log(reading/mean)) > newRegime+2*chance(n) {
+	if math.Abs(math.Log(reading/mean)) > newRegime+2*c.chance(n) {
 		return reading, false
 	}
 	return mean + (reading-mean)*float64(n)/float64(n+memory), true
 }
 
-// chance is one standard deviation of the logarithm of a rate of n samples, for
-// work that varies as much as work does.
-func chance(n int) float64 { return 0.35 / math.Sqrt(float64(max(n, 1))) }
+// chance is one standard deviation of the logarithm of a rate of n samples: in a
+// system that is kept full, the spread of the work over the root of their number.
+func (c *climb) chance(n int) float64 {
+	return min(max(c.vary, usual), widest) / math.Sqrt(float64(max(n, 1)))
+}
 
 // elasticity is the share of a change of concurrency, from n to m, that came back
 // as a change of throughput, from x to y: Δln X / Δln N.

@@ -1,6 +1,9 @@
 package shed
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // window adds up what happens between two decisions. Times are durations since
 // the law's first event, so that the arithmetic is on integers.
@@ -17,6 +20,8 @@ type window struct {
 	stayed   time.Duration // Σ of the time those held their slots
 	fresh    int           // of served and timed out, admitted since the limit last moved
 	took     time.Duration // Σ of the time that those held their slots
+	squares  float64       // Σ of its squares, in s²
+	peak     int           // most in flight at once
 	allowed  time.Duration // Σ of the time admitted work had until its deadline
 	allowedN int
 }
@@ -38,6 +43,9 @@ type reading struct {
 	patience time.Duration // mean time those held their slots
 	silence  time.Duration // at the window's end, since anything ended; 0: nothing ever did
 	fresh    int           // of served and timed out, admitted since the limit last moved
+	vary     float64       // spread of the time held over its mean, of the fresh; 0: not known
+	peak     int           // most in flight at once
+	room     int           // in flight and waiting at its end: what a higher limit would fill
 	braked   bool          // the limit was held down in the meantime
 	stalled  bool          // at its end nothing had ended for far too long at this rate
 }
@@ -46,6 +54,7 @@ type reading struct {
 func (w *window) advance(t time.Duration, limit int) {
 	from := max(w.last, w.open)
 	if dt := t - from; dt > 0 {
+		w.peak = max(w.peak, w.load.InFlight)
 		w.area += int64(w.load.InFlight) * int64(dt)
 		if w.load.Waiting > 0 || w.load.InFlight >= limit {
 			w.bound += dt
@@ -72,7 +81,9 @@ func (w *window) count(now time.Time, s Sample, fresh bool, known time.Duration)
 	}
 	if fresh {
 		w.fresh++
-		w.took += max(now.Sub(s.Admitted), 0)
+		held := max(now.Sub(s.Admitted), 0)
+		w.took += held
+		w.squares += held.Seconds() * held.Seconds()
 	}
 	if !s.Deadline.IsZero() && s.Deadline.After(s.Admitted) {
 		w.allowed += s.Deadline.Sub(s.Admitted)
@@ -83,8 +94,24 @@ func (w *window) count(now time.Time, s Sample, fresh bool, known time.Duration)
 // ended is how much work ended that measures anything.
 func (r *reading) ended() int { return r.served + r.timedOut }
 
-// abandoned reports whether most of what ended was given up by clients.
-func (r *reading) abandoned() bool { return r.left > r.ended() && r.left > r.other/2 }
+// missed returns the reading with those clients that left counted as work that missed
+// its deadline, which they did not announce: it is no longer than they stayed. That is
+// so when they are a tenth of all ends and the limit is what made the others wait; else
+// the reading is returned as it is.
+func (r reading) missed() reading {
+	if r.left == 0 || 10*r.left < r.ended()+r.other || r.binding < binds {
+		return r
+	}
+	r.timedOut += r.left
+	r.ends = float64(r.ended()) / r.length.Seconds()
+	if r.allowed == 0 {
+		r.allowed = r.patience
+	}
+	if r.latency == 0 {
+		r.latency = r.patience
+	}
+	return r
+}
 
 // restart begins a new window at open, keeping the load.
 func (w *window) restart(open time.Duration) {
@@ -106,6 +133,12 @@ func (w *window) read() reading {
 		other:    w.other,
 		left:     w.left,
 		fresh:    w.fresh,
+		peak:     w.peak,
+		room:     w.load.InFlight + w.load.Waiting,
+	}
+	if w.fresh >= fewSamples && w.took > 0 {
+		mean := w.took.Seconds() / float64(w.fresh)
+		r.vary = math.Sqrt(max(w.squares/float64(w.fresh)/(mean*mean)-1, 0))
 	}
 	if w.left > 0 {
 		r.patience = w.stayed / time.Duration(w.left)
