@@ -44,8 +44,9 @@ func (b *brake) silence(t time.Duration) time.Duration {
 	return t - b.ended[(b.next-1+brakeMemory)%brakeMemory]
 }
 
-// check applies the brake, or lets it go, and reports whether it did either.
-func (b *brake) check(t time.Duration, inFlight, limit int, budget time.Duration) bool {
+// check applies the brake, or lets it go, and reports whether it did either. A silence
+// shorter than the known latency says nothing: ends come in rounds.
+func (b *brake) check(t time.Duration, inFlight, limit int, budget, latency time.Duration) bool {
 	if b.on {
 		return b.hold(t, limit, budget)
 	}
@@ -65,7 +66,7 @@ func (b *brake) check(t time.Duration, inFlight, limit int, budget time.Duration
 		}
 		from := b.ended[(b.next-e.k+brakeMemory)%brakeMemory]
 		most := float64(e.most) * float64(budget)
-		if T := float64(t - from); most < T*float64(inFlight) && most < T*brakeOn*float64(limit) {
+		if T := float64(t - from); t-from > latency && most < T*float64(inFlight) && most < T*brakeOn*float64(limit) {
 			b.on, b.from, b.count, b.limit = true, from, e.k, int(most/T)
 			return true
 		}

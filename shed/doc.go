@@ -63,7 +63,8 @@
 // (Page's CUSUM, 1954): Σ N·Δt/2R less the ends that came, never below zero. Above 8, and
 // above N/2, which a round that began together owes at its end, the limit is frozen at
 // what is in flight. What works in there tells R and X of the slower backend with the
-// least queue, and trials start from that. It is lifted when no work is held back.
+// least queue, and trials start from that. It is lifted when no work is held back. Where
+// no deadlines are known a surplus does less harm than a freeze might, and there is none.
 //
 // The brake. A window takes time to close. Between windows the brake looks at nothing
 // but the instants of the latest ends: k of them in a time T mean a rate of at most about

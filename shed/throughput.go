@@ -116,7 +116,9 @@ func (l *throughput) offset(now time.Time) time.Duration {
 // late, and says what that did to the limit.
 func (l *throughput) decide(t time.Duration) Step {
 	before, cause := l.limit, CauseNone
-	if l.owed > max(overdue, float64(l.win.load.InFlight)/2) { // a round that began together owes half of it at its end
+	// A round that began together owes half of itself at its end. Without deadlines a
+	// surplus harms no one, and a freeze might.
+	if l.climb.budget > 0 && l.owed > max(overdue, float64(l.win.load.InFlight)/2) {
 		if cause = l.climb.freeze(l.win.load.InFlight); cause != CauseNone {
 			l.owed, l.brake.on, l.armed = 0, false, false
 			l.win.restart(t)
@@ -125,7 +127,7 @@ func (l *throughput) decide(t time.Duration) Step {
 	if cause != CauseNone {
 	} else if l.closes(t - l.win.open) {
 		cause = l.close(t)
-	} else if l.armed && l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt()) {
+	} else if l.armed && l.climb.budget > 0 && l.brake.check(t, l.win.load.InFlight, l.climb.limit, l.climb.brakeAt(), l.climb.latency) {
 		l.climb.trial = trial{}
 		l.win.restart(t)
 	}

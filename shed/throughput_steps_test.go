@@ -91,6 +91,7 @@ const tms = time.Millisecond
 // limit is frozen at what is in flight once eight ends are missing.
 func TestASlowdownIsNotFilledToTheOldLimit(t *testing.T) {
 	l := newLine(Throughput{}, 16, 4*tms)
+	l.allowed = time.Second
 	l.run(tms, 2*time.Second)
 	if l.law.Limit() != 32 || len(l.moves) > 0 {
 		t.Fatalf("healthy: limit %d, moves %v", l.law.Limit(), l.moves)
@@ -109,6 +110,7 @@ func TestASlowdownIsNotFilledToTheOldLimit(t *testing.T) {
 // When work slows down without a bottleneck, the limit is soon where it has to be.
 func TestAFreezeDoesNotHoldBackWhatHasRoom(t *testing.T) {
 	l := newLine(Throughput{}, 1000, 4*tms)
+	l.allowed = time.Second
 	l.run(tms, 2*time.Second)
 	l.took = 100 * tms
 	l.run(tms, 2*time.Second)
@@ -133,20 +135,23 @@ func TestTheBrakeHoldsWhatCannotEndInTime(t *testing.T) {
 
 func TestBrakeTable(t *testing.T) {
 	for name, c := range map[string]struct {
-		gaps   []time.Duration // between ends, up to the check
-		silent time.Duration   // since the latest
-		load   int
-		limit  int
-		budget time.Duration
-		on     bool
-		want   int
+		gaps    []time.Duration // between ends, up to the check
+		silent  time.Duration   // since the latest
+		load    int
+		limit   int
+		budget  time.Duration
+		latency time.Duration
+		on      bool
+		want    int
 	}{
-		"steady":             {repeat(16, 10*tms), 10 * tms, 10, 32, 500 * tms, false, 0},
-		"silent":             {repeat(16, 10*tms), 900 * tms, 30, 32, 300 * tms, true, 1},
-		"slower":             {repeat(16, 100*tms), 100 * tms, 30, 32, 300 * tms, true, 9},
-		"few in flight":      {repeat(16, 100*tms), 100 * tms, 3, 32, 300 * tms, false, 0},
-		"enough time":        {repeat(16, 100*tms), 100 * tms, 30, 32, 5 * time.Second, false, 0},
-		"after an idle time": {nil, 2 * time.Second, 0, 32, 300 * tms, false, 0},
+		"steady":             {repeat(16, 10*tms), 10 * tms, 10, 32, 500 * tms, tms, false, 0},
+		"silent":             {repeat(16, 10*tms), 900 * tms, 30, 32, 300 * tms, tms, true, 1},
+		"slower":             {repeat(16, 100*tms), 100 * tms, 30, 32, 300 * tms, tms, true, 9},
+		"few in flight":      {repeat(16, 100*tms), 100 * tms, 3, 32, 300 * tms, tms, false, 0},
+		"enough time":        {repeat(16, 100*tms), 100 * tms, 30, 32, 5 * time.Second, tms, false, 0},
+		"after an idle time": {nil, 2 * time.Second, 0, 32, 300 * tms, tms, false, 0},
+		"a round of its own": {repeat(16, tms), 60 * tms, 52, 60, 50 * tms, 100 * tms, false, 0},
+		"no round any more":  {repeat(16, tms), 60 * tms, 52, 60, 50 * tms, 10 * tms, true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b brake
@@ -160,7 +165,7 @@ func TestBrakeTable(t *testing.T) {
 			if c.load == 0 {
 				b.rest(at)
 			}
-			if got := b.check(at, c.load, c.limit, c.budget); got != c.on || c.on && b.limit != c.want {
+			if got := b.check(at, c.load, c.limit, c.budget, c.latency); got != c.on || c.on && b.limit != c.want {
 				t.Errorf("on %v at %d, want %v at %d", got, b.limit, c.on, c.want)
 			}
 		})
