@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -203,4 +204,59 @@ func (rt *route) capReason() shed.Reason {
 		return shed.StreamCap
 	}
 	return shed.RouteCap
+}
+
+// lowered returns the level of a request to a route whose client sent the given
+// values of the priority header. A client may lower its own level, never raise it.
+// Anything but one value that names a level leaves the route's.
+func lowered(route priority.Level, values []string) priority.Level {
+	value, ok := onlyValue(values)
+	if !ok {
+		return route
+	}
+	wish, ok := priority.Parse(value)
+	if !ok {
+		return route
+	}
+	return min(route, wish)
+}
+
+// tenantShares counts each caller's work in flight, in all pools and in each. It
+// holds only callers that have some, so the slots of the pools bound it.
+type tenantShares struct {
+	mu      sync.Mutex
+	running map[sharer]int
+}
+
+// sharer is a caller in a pool, whatever its plan.
+type sharer struct {
+	pool      *pool // nil: in all of them
+	space, id string
+}
+
+func newTenantShares() *tenantShares { return &tenantShares{running: make(map[sharer]int)} }
+
+// enter counts work of the caller's that takes so many slots, or refuses it when that is
+// more than the most. With force it counts in any case. Work wider than the most counts
+// as that. It returns how many slots it counted.
+func (s *tenantShares) enter(who sharer, slots, most int, force bool) (counted int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slots = min(max(slots, 1), most)
+	n := s.running[who] + slots
+	if ok = n <= most; !ok && !force {
+		return 0, false
+	}
+	s.running[who] = n
+	return slots, ok
+}
+
+func (s *tenantShares) leave(who sharer, slots int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.running[who]; n > slots {
+		s.running[who] = n - slots
+	} else {
+		delete(s.running, who)
+	}
 }

@@ -244,46 +244,6 @@ func (v *visit) leaveCaps() {
 	v.leaveShares()
 }
 
-// tenantShares counts each caller's work in flight, in all pools and in each. It
-// holds only callers that have some, so the slots of the pools bound it.
-type tenantShares struct {
-	mu      sync.Mutex
-	running map[sharer]int
-}
-
-// sharer is a caller in a pool, whatever its plan.
-type sharer struct {
-	pool      *pool // nil: in all of them
-	space, id string
-}
-
-func newTenantShares() *tenantShares { return &tenantShares{running: make(map[sharer]int)} }
-
-// enter counts work of the caller's that takes so many slots, or refuses it when that is
-// more than the most. With force it counts in any case. Work wider than the most counts
-// as that. It returns how many slots it counted.
-func (s *tenantShares) enter(who sharer, slots, most int, force bool) (counted int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slots = min(max(slots, 1), most)
-	n := s.running[who] + slots
-	if ok = n <= most; !ok && !force {
-		return 0, false
-	}
-	s.running[who] = n
-	return slots, ok
-}
-
-func (s *tenantShares) leave(who sharer, slots int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := s.running[who]; n > slots {
-		s.running[who] = n - slots
-	} else {
-		delete(s.running, who)
-	}
-}
-
 // withinShares counts the visit under CallerCap, and under its plan's share of the
 // pool.
 func (v *visit) withinShares(shadow bool) bool {

@@ -29,9 +29,6 @@ func (h *heap[T]) remove(i int) {
 	h.moved(gone, -1)
 }
 
-// fix puts the member at i where it belongs after its rank has changed.
-func (h *heap[T]) fix(i int) { h.place(i, h.items[i]) }
-
 func (h *heap[T]) place(i int, x T) {
 	if i > 0 && h.before(x, h.items[(i-1)/2]) {
 		h.up(i, x)

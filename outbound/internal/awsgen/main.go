@@ -70,7 +70,7 @@ type shape struct {
 func throttles(models fs.FS) (map[string][]string, error) {
 	files, err := fs.Glob(models, "models/apis/*/*/api-2.json")
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no models: %v", err)
+		return nil, fmt.Errorf("no models: %w", err)
 	}
 	codes := map[string][]string{}
 	for _, name := range files {
