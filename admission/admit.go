@@ -30,7 +30,7 @@ type Ticket struct {
 type Permit struct {
 	pool  *pool
 	slot  queue.Grant
-	visit *visit // only to be touched while the slot is held: afterwards it is somebody else's
+	visit *visit // only to be touched while the slot is held: afterwards it belongs to other work
 }
 
 // Release gives the slot back and says how the work ended. Only the first call on

@@ -14,7 +14,7 @@
 // 429 is policy: this caller's quota, with Retry-After when its limit would admit
 // it. 503 is overload: our capacity, with Retry-After from what is really being
 // admitted, spread so that those refused do not return together. A caller over its
-// own rate hears 429 however full the house is, since the rate is asked first.
+// own rate gets 429 however full the service is, since the rate is asked first.
 //
 // # Where it goes
 //
@@ -40,7 +40,7 @@
 //
 // An admitted request costs two allocations: the copy of [net/http.Request] that
 // carries the context, and one object that is the context, the ResponseWriter and
-// the permit at once. A deadline's timer is made when somebody first asks for
+// the permit at once. A deadline's timer is made at the first call of
 // Done. [Gate.Admit], for work without HTTP, costs none.
 //
 // # Where to read on

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Observer hears of everything a gate decides. Its methods are called on the
+// Observer is told of everything a gate decides. Its methods are called on the
 // request's goroutine, under no lock, and must be quick and safe for concurrent
 // use.
 type Observer interface {

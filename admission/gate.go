@@ -19,7 +19,7 @@ import (
 
 // Gate decides which requests a service takes, which wait, and which are turned
 // away. It is safe for concurrent use, starts no goroutine, and is at work as long
-// as somebody holds it. A nil *Gate lets everything through.
+// as it is referred to. A nil *Gate lets everything through.
 type Gate struct {
 	id       uint64
 	tally    tally
@@ -29,7 +29,7 @@ type Gate struct {
 	streams  atomic.Int64 // work that left its slot and goes on
 	clock    clock
 	draining atomic.Bool
-	idle     chan struct{} // hears of releases while draining
+	idle     chan struct{} // told of releases while draining
 	config   atomic.Pointer[config]
 	removed  removedPools
 

@@ -38,7 +38,7 @@ type Options struct {
 	//
 	// A limiter with a method Reason() shed.Reason names the reason of its refusals.
 	Rate ratelimit.Limiter
-	// Anonymous limits callers that nothing vouches for, by client address. Nil:
+	// Anonymous limits unverified callers, by client address. Nil:
 	// the numbers of Rate.
 	Anonymous ratelimit.Limiter
 	// Address limits every client address before Identify runs, so that made-up
@@ -83,7 +83,7 @@ type Options struct {
 	// Shadow names layers that decide and count but let everybody through, for
 	// trying numbers on real traffic. Zero: none.
 	Shadow Layers
-	// Observer hears of every decision. Nil: nobody. Several: Observers.
+	// Observer is told of every decision. Nil: none. Several: Observers.
 	Observer Observer
 }
 
@@ -162,7 +162,7 @@ const (
 	// route's own) would refuse, and takes nothing from them for it.
 	ShadowRate Layers = 1 << iota
 	// ShadowCapacity lets through what the caps and slots would refuse or make
-	// wait, above the limit in force, which then is advice only. Nobody waits.
+	// wait, above the limit in force, which then is advice only. No request waits.
 	ShadowCapacity
 
 	allLayers = ShadowRate | ShadowCapacity

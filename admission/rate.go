@@ -82,7 +82,7 @@ func (rs *receipts) adjust(now time.Time, cost int) {
 
 // verdict is the part of a decision that the client and the observer hear of.
 type verdict struct {
-	by     ratelimit.Limiter // nil: nobody was asked
+	by     ratelimit.Limiter // nil: none was asked
 	which  int               // of the limits
 	ok     bool
 	never  bool
@@ -133,7 +133,7 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 }
 
 // alsoAsk looks whether a limit would refuse for longer than the one that did. It
-// takes nothing, not even for a moment: nobody else may be refused for the sake of
+// takes nothing, not even for a moment: no other caller may be refused for the sake of
 // a request that is refused itself.
 func (v *visit) alsoAsk(i int, l ratelimit.Limiter) {
 	if p, ok := l.(ratelimit.Peeker); ok {
@@ -191,7 +191,7 @@ func (v *visit) settle() bool {
 }
 
 // takeNothing returns what the limits granted. Only the address has paid for good
-// when nothing vouches for the caller: its token is the price of the look-up, which
+// when the caller is not verified: its token is the price of the look-up, which
 // was made.
 func (v *visit) takeNothing() {
 	for i := range limits {

@@ -20,19 +20,19 @@ type request struct {
 	context.Context // the request's own
 	writer.Response
 	gate     *Gate
-	told     answer.Fields // what the client is told about its limit
 	caller   caller.Caller
 	waited   time.Duration
-	deadline time.Time // zero: none beyond the request's own
-	level    priority.Level
+	deadline time.Time     // zero: none beyond the request's own
+	held     time.Duration // until it left its slot
 
-	streaming bool          // left its slot
-	held      time.Duration // until then
+	mu    sync.Mutex
+	visit *visit // nil: over
+	timer *timer // made by the first Done; nil: not yet
 
-	mu      sync.Mutex
-	visit   *visit // nil: over
-	charged bool
-	timer   *timer // made by the first Done; nil: not yet
+	charged   bool // under mu, as the two above; the small fields stand together to share a word
+	streaming bool // left its slot
+	level     priority.Level
+	told      answer.Fields // what the client is told about its limit
 }
 
 // timer is the context that ends at the deadline.

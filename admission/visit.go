@@ -55,7 +55,7 @@ func (v *visit) leave() {
 }
 
 // admit takes the steps in the order of the contract: a rate is asked before
-// capacity, so that a caller over its own rate hears 429 however full the house
+// capacity, so that a caller over its own rate gets 429 however full the service
 // is, and a slot is asked for last, since only a slot makes anybody wait.
 func (v *visit) admit(ctx context.Context) bool {
 	if v.open() && v.withinRate(ctx) && v.withinCapacity(ctx) {
@@ -169,7 +169,7 @@ func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
 	return true
 }
 
-// takeAnySlot runs the work whether a slot is free or not: nobody waits in shadow.
+// takeAnySlot runs the work whether a slot is free or not: no request waits in shadow.
 // Only a drain refuses.
 func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 	slot, err := p.slots.TryAcquire(v.now, t)

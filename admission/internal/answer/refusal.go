@@ -137,7 +137,7 @@ func (e Refusal) Seconds() int64 {
 	return max(wholeSeconds(e.RetryAfter), 1)
 }
 
-// The server reads this much of a body nobody asked for to save the connection
+// The server reads this much of a body that no handler asked for to save the connection
 // (net/http, maxPostHandlerReadBytes); from here on it gives up and closes.
 const unreadBodyMax = 256 << 10
 
