@@ -29,6 +29,9 @@ func TestDefaultLawOnTheShortScenarios(t *testing.T) {
 	}
 	for _, r := range out.Rows {
 		least := 0.94
+		if r.Scenario == "G1" || r.Scenario == "G10" { // their floor is of a queue in which lower levels wait in vain
+			least = 0.92
+		}
 		if r.Scenario == "G13" { // a median of 15 critical requests a phase
 			least = 0.85
 		}
