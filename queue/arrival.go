@@ -23,7 +23,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 		due = after(at, left)
 	}
 	c.demand.Arrived(now, t.Level)
-	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route), slots: int32(slots)}, 0)
+	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route), slots: int32(slots)}, nil, 0)
 	c.note(now)
 	return g, true
 }
@@ -33,6 +33,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
 	c.outlast(at)
 	w.wide = int32(c.slots(w))
+	c.line.find(w)
 	c.line.measure(w)
 	a, yields := c.arrival(at, w, left)
 	if c.demand.Short(now, a.MaxWait/2, c.limit) {
@@ -49,8 +50,12 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 	}
 	if yields != nil {
 		c.evict(yields)
+		c.line.find(w) // it may have left with its last waiter
 	}
-	c.makeRoom(at, w)
+	if c.config.MaxWaitingBytes > 0 {
+		c.makeRoom(at, w)
+		c.line.find(w)
+	}
 	w.stays(at, &a, door.Service)
 	c.line.add(w, at)
 	c.note(now)
@@ -147,9 +152,6 @@ func (c *Core) fits(at time.Duration, w, yields *Waiter) bool {
 
 // makeRoom dismisses those that [line.fits] found, now that they are enough.
 func (c *Core) makeRoom(at time.Duration, w *Waiter) {
-	if c.config.MaxWaitingBytes == 0 {
-		return
-	}
 	for c.line.bytes+w.size > c.config.MaxWaitingBytes && c.line.lowest() < w.Level.Index() {
 		c.dismiss(c.line.classes[c.line.lowest()].ends.items[0].caller.tail(at), shed.Evicted)
 	}
@@ -168,18 +170,15 @@ func (c *Core) makeRoom(at time.Duration, w *Waiter) {
 }
 
 // take fills a slot; w gets it, and p is what it is charged.
-func (c *Core) take(now time.Time, at time.Duration, w *Waiter, p piece, waited time.Duration) {
-	slots := p.slots
-	if slots == 0 {
-		slots = int32(c.slots(w))
-	}
-	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe, route: int32(w.Route), slots: slots, piece: p}, waited)
+func (c *Core) take(now time.Time, at time.Duration, w *Waiter, p *piece, waited time.Duration) {
+	slots := int32(c.slots(w))
+	w.Grant = c.fill(now, at, row{due: w.due, level: w.Level, probe: w.probe, route: int32(w.Route), slots: slots}, p, waited)
 	w.Reason = shed.Admitted
 }
 
-func (c *Core) fill(now time.Time, at time.Duration, r row, waited time.Duration) Grant {
+func (c *Core) fill(now time.Time, at time.Duration, r row, p *piece, waited time.Duration) Grant {
 	r.admitted, r.at = now, at
-	g := Grant{Waited: waited, at: at, id: c.flight.take(&r)}
+	g := Grant{Waited: waited, at: at, id: c.flight.take(&r, p)}
 	c.tally.admitted[r.level.Index()]++
 	c.hold.Took(now, r.level)
 	c.refill(now, false)

@@ -142,8 +142,10 @@ func (c *contestants) dispatch() {
 
 func (c *contestants) start(g *gauge, w *Waiter) {
 	f := inFlight{g, w, c.now, c.now + c.takes(g)}
-	p := c.core.flight.held(w.Grant).piece
-	g.largest = max(g.largest, (f.to-f.from)*time.Duration(g.width), p.work())
+	g.largest = max(g.largest, (f.to-f.from)*time.Duration(g.width))
+	if p := c.core.flight.piece(w.Grant); p != nil {
+		g.largest = max(g.largest, p.work())
+	}
 	c.running = append(c.running, f)
 	if n := c.core.flight.n; n > c.slots {
 		c.t.Fatalf("%d slots taken of %d", n, c.slots)

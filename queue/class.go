@@ -35,6 +35,7 @@ type caller struct {
 	oldest, newest *Waiter
 	key            float64  // the share when it was last ranked
 	turn           uint64   // breaks ties: the latest to come or be served is last
+	came           uint64   // the same among those that would be served last: since when it waits
 	pos            [2]int32 // in order and in ends
 	owes           bool
 	prev, next     *caller // in owing
@@ -91,7 +92,7 @@ func (c *class) rank(t *caller, at time.Duration) {
 	c.rankEnd(t)
 }
 
-func (c *class) rankEnd(t *caller) { c.ends.set(t, -t.finish(), ^t.turn) }
+func (c *class) rankEnd(t *caller) { c.ends.set(t, -t.finish(), ^t.came) }
 
 // start returns the virtual time at which a caller with work of the given ticket
 // would have its turn: one piece behind the present, as though it had just been
@@ -114,7 +115,7 @@ func (c *class) ahead(at time.Duration, w *Waiter, mean time.Duration) int64 {
 	if c.n == 0 {
 		return 0
 	}
-	t, per := c.callers[w.Caller], 1/float64(w.weight())
+	t, per := w.caller, 1/float64(w.weight())
 	span := max(c.start(t, at, w.est, per)-c.present, float64(w.work())*per) / float64(mean) * partUnit
 	if t != nil {
 		span += float64(t.parts) * per
@@ -144,7 +145,7 @@ func (c *class) join(t *caller, w *Waiter, at time.Duration) {
 	c.grow(t, w, 1)
 	if t.n == 1 {
 		c.order.push(t, t.key, t.turn)
-		c.ends.push(t, -t.finish(), ^t.turn)
+		c.ends.push(t, -t.finish(), ^t.came)
 	} else {
 		c.rankEnd(t)
 	}
@@ -160,7 +161,7 @@ func (c *class) enter(t *caller, w *Waiter, at time.Duration) {
 	}
 	t.lift(at, c.start(t, at, w.est, t.per))
 	c.turn++
-	t.turn, t.key = c.turn, t.at(at)
+	t.turn, t.came, t.key = c.turn, c.turn, t.at(at)
 }
 
 // weigh gives t another weight from now on.

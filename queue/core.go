@@ -81,7 +81,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	}
 	c.demand.Arrived(now, w.Level)
 	if c.mayGo(now, w.Level, c.slots(w)) && door.InTime(left) {
-		c.take(now, at, w, piece{}, 0)
+		c.take(now, at, w, nil, 0)
 		c.note(now)
 		return shed.In, nil
 	}
@@ -95,7 +95,7 @@ func (c *Core) force(now time.Time, w *Waiter) {
 	if !w.Deadline.IsZero() {
 		w.due = after(at, w.Deadline.Sub(now))
 	}
-	c.take(now, at, w, piece{}, 0)
+	c.take(now, at, w, nil, 0)
 	c.note(now)
 }
 
@@ -120,7 +120,8 @@ func (c *Core) Next(now time.Time) *Waiter {
 		k = c.line.filler(at, w, c.gap.space(c, at, w, kept))
 	}
 	if w := k.w; w != nil {
-		c.take(now, at, w, c.line.take(at, k, c.slots(w)), at-w.joined)
+		p := c.line.take(at, k, c.slots(w))
+		c.take(now, at, w, &p, at-w.joined)
 		c.tally.served(w.Grant.Waited)
 		c.note(now)
 	}
@@ -184,7 +185,9 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	c.measure(now, r, &sample)
 	c.keep(now, r.admitted)
 	at := c.at(now)
-	c.line.end(&r.piece, at)
+	if p := c.flight.piece(g); p != nil {
+		c.line.end(p, at)
+	}
 	if o != shed.Ignored {
 		c.line.times.add(r.level, int(r.route), at-g.at, int(r.slots))
 	}

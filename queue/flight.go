@@ -14,6 +14,7 @@ import (
 // is, so that a second release, or a release through a copy, finds nothing.
 type flight struct {
 	rows     []row
+	pieces   []piece      // what each row is charged, where it is
 	free     uint32       // first free row + 1; 0: none
 	n        int          // slots taken
 	critical int          // of n, at the top level
@@ -35,20 +36,20 @@ type row struct {
 	once     bool  // see Slots.Once
 	route    int32 // as in Ticket
 	pos      int32 // in outlast; -1: nowhere
-	piece    piece // what is charged
+	charged  bool  // there is a piece
 }
 
 func (f *flight) init() {
 	f.outlast = heap[uint32]{
-		before: func(a, b uint32) bool { return f.rows[a].piece.outlasts() < f.rows[b].piece.outlasts() },
+		before: func(a, b uint32) bool { return f.pieces[a].outlasts() < f.pieces[b].outlasts() },
 		moved:  func(i uint32, to int) { f.rows[i].pos = int32(to) },
 	}
 }
 
-// take files r and returns the id of this use of its row.
-func (f *flight) take(r *row) uint64 {
+// take files r, and p unless it is nil, and returns the id of this use of its row.
+func (f *flight) take(r *row, p *piece) uint64 {
 	if f.free == 0 {
-		f.rows = append(f.rows, row{})
+		f.rows, f.pieces = append(f.rows, row{}), append(f.pieces, piece{})
 		f.free = uint32(len(f.rows))
 	}
 	i := f.free - 1
@@ -61,7 +62,8 @@ func (f *flight) take(r *row) uint64 {
 	r.turn = to.turn + 1
 	r.crowd, r.pos = int32(min(f.n, math.MaxInt32)), -1
 	*to = *r
-	if r.piece.caller != nil {
+	if p != nil {
+		to.charged, f.pieces[i] = true, *p
 		f.outlast.push(i)
 	}
 	return uint64(r.turn)<<32 | uint64(i)
@@ -83,7 +85,9 @@ func (f *flight) release(g Grant) {
 	if r.pos >= 0 {
 		f.outlast.remove(int(r.pos))
 	}
-	r.piece = piece{}
+	if r.charged {
+		r.charged, f.pieces[i] = false, piece{}
+	}
 	r.turn++
 	r.next = f.free
 	f.free = i + 1
@@ -102,13 +106,21 @@ func (r *row) sample(epoch time.Time, o shed.Outcome) shed.Sample {
 	return s
 }
 
+// piece returns what the grant's work, which is held, is charged; nil: nothing.
+func (f *flight) piece(g Grant) *piece {
+	if i := uint32(g.id); f.rows[i].charged {
+		return &f.pieces[i]
+	}
+	return nil
+}
+
 // outlasted returns charged work that has outlasted its estimate, each only once, or
 // nil.
 func (f *flight) outlasted(at time.Duration) *piece {
 	if f.outlast.len() == 0 {
 		return nil
 	}
-	p := &f.rows[f.outlast.items[0]].piece
+	p := &f.pieces[f.outlast.items[0]]
 	if p.outlasts() > at {
 		return nil
 	}
@@ -179,8 +191,8 @@ func (g *gap) until(at time.Duration, f *flight, t *times, slots, need int, crit
 			continue
 		}
 		slots -= int(r.slots)
-		est := r.piece.est
-		if r.piece.caller == nil {
+		est := f.pieces[i].est
+		if !r.charged {
 			est = t.of(&Ticket{Level: r.level, Route: int(r.route)}, nil)
 		}
 		end := after(r.at, est)

@@ -130,7 +130,10 @@ func (h *ranks) push(t *caller, key float64, turn uint64) {
 
 // set changes the key of t, which is there.
 func (h *ranks) set(t *caller, key float64, turn uint64) {
-	h.place(int(t.pos[h.which]), rank{key, turn, t})
+	i := int(t.pos[h.which])
+	if at := &h.items[i]; at.key != key || at.turn != turn {
+		h.place(i, rank{key, turn, t})
+	}
 }
 
 func (h *ranks) remove(t *caller) {

@@ -31,8 +31,10 @@ func (l *line) init() {
 
 // add puts w in line. Its instants are set.
 func (l *line) add(w *Waiter, at time.Duration) {
-	c := &l.classes[w.Level.Index()]
-	t := c.callers[w.Caller]
+	c, t := &l.classes[w.Level.Index()], w.caller
+	if t == nil {
+		t = c.callers[w.Caller]
+	}
 	if t == nil {
 		l.forget(c, owingChecks)
 		t = l.newCaller(c, w)
@@ -127,12 +129,11 @@ func (l *line) turnOf(at time.Duration, topOnly bool) (*class, *share) {
 
 // estimate returns for how long w's work will hold each slot.
 func (l *line) estimate(w *Waiter) time.Duration {
-	t := w.caller
-	if t == nil {
-		t = l.classes[w.Level.Index()].callers[w.Caller]
-	}
-	return l.times.of(&w.Ticket, t)
+	return l.times.of(&w.Ticket, w.caller)
 }
+
+// find looks for the caller of newcomer w, which is as good as known until one leaves.
+func (l *line) find(w *Waiter) { w.caller = l.classes[w.Level.Index()].callers[w.Caller] }
 
 // measure sets how long w's work will hold its slots, by itself and beside the mean.
 func (l *line) measure(w *Waiter) {

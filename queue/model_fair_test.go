@@ -21,6 +21,7 @@ type modelShare struct {
 	settled float64
 	per     float64
 	turn    uint64
+	came    uint64
 	runs    []*modelRun
 }
 
@@ -104,7 +105,7 @@ func (m *model) enter(w *Waiter) {
 	if len(m.caller(i, w.Caller)) == 0 {
 		s.settled += v - s.at(m.now)
 		m.fair.turns++
-		s.turn = m.fair.turns
+		s.turn, s.came = m.fair.turns, m.fair.turns
 	}
 }
 
@@ -217,7 +218,7 @@ func (m *model) lastServed(w *Waiter) *Waiter {
 		if len(m.caller(lo, n)) == 0 {
 			continue
 		}
-		if f, g := m.finish(lo, n), m.finish(lo, name); most == nil || f > g || f == g && s.turn > most.turn {
+		if f, g := m.finish(lo, n), m.finish(lo, name); most == nil || f > g || f == g && s.came > most.came {
 			most, name = s, n
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 // decide is the door in plain words.
 func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Duration) (shed.Verdict, shed.Reason, []*Waiter) {
+	m.core.line.find(w)
 	m.core.line.measure(w)
 	left, need := shed.Forever, time.Duration(0)
 	if !w.Deadline.IsZero() {

@@ -184,7 +184,11 @@ const (
 )
 
 func (m *mean) add(d time.Duration) {
-	m.n = min(m.n+1, meanWindow)
+	if m.n == meanWindow { // a product is cheaper than a quotient
+		m.value += (float64(d) - m.value) * (1.0 / meanWindow)
+		return
+	}
+	m.n++
 	m.value += (float64(d) - m.value) / float64(m.n)
 }
 

@@ -197,7 +197,9 @@ func (q *Queue[T]) yields(at time.Duration, t Ticket) *Waiter {
 	case DropOldest:
 		return q.line.all.oldest
 	case DropLeastImportant:
-		return q.line.last(at, &Waiter{Ticket: t, est: unitTime})
+		w := &Waiter{Ticket: t, est: unitTime}
+		q.line.find(w)
+		return q.line.last(at, w)
 	default:
 		return nil
 	}

@@ -30,7 +30,7 @@ func (l *line) yielder(at time.Duration, w *Waiter) (t *caller, from float64) {
 	if c.n == 0 {
 		return nil, 0
 	}
-	own, most := c.callers[w.Caller], c.ends.items[0].caller
+	own, most := w.caller, c.ends.items[0].caller
 	per := 1 / float64(w.weight())
 	from = c.start(own, at, w.est, per) + float64(w.work())*per
 	if own != nil {
