@@ -58,6 +58,9 @@
 //	queue_bytes                   gate pool level   what they announced, where bytes are bounded
 //	queue_bound                   gate pool         how many may wait
 //	queue_oldest_seconds          gate pool         how long the oldest has waited
+//	slot_seconds_total            gate pool level   slots × the time they were held, of work that has ended
+//	estimated_slot_seconds_total  gate pool         of work that had waited and was charged by an estimate first
+//	estimate_error_slot_seconds_total  gate pool    by how much those estimates were off, either way
 //	drain_rate                    gate pool         slots that come free per second while all are taken
 //	service_median_seconds        gate pool         median time a slot is held, as the queue predicts with it
 //	streams                       gate              open streams

@@ -184,8 +184,8 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	sample := r.sample(c.epoch, o)
 	c.measure(now, r, &sample)
 	c.keep(now, r.admitted)
-	at := c.at(now)
-	if p := c.flight.piece(g); p != nil {
+	at, p := c.at(now), c.flight.piece(g)
+	if c.tally.ended(r, p, at); p != nil {
 		c.line.end(p, at)
 	}
 	if o != shed.Ignored {
@@ -285,6 +285,7 @@ func (c *Core) Stats(now time.Time) Stats {
 	s := Stats{
 		Limit: c.limit, InFlight: c.flight.n, Bound: c.config.bound(c.limit),
 		Admitted: c.tally.admitted, Waited: c.tally.waited, Waits: c.tally.waits, Refused: c.tally.refused,
+		SlotTime: c.tally.slotTime, Estimated: c.tally.estimated, EstimateOff: c.tally.off,
 		Service: c.meter.Median(), Cause: c.tally.cause, Moves: c.tally.moves,
 	}
 	s.waiting(&c.line)

@@ -23,6 +23,10 @@ type Stats struct {
 	Waits    [WaitBuckets]uint64                      // how long they had; index with WaitBound
 	Refused  [priority.Count][shed.ReasonCount]uint64 // the others, by level and reason
 
+	SlotTime    [priority.Count]time.Duration // slots × time held of the work that has ended, by level
+	Estimated   time.Duration                 // what part of it was charged with an estimate, after a wait
+	EstimateOff time.Duration                 // and by how much the estimates were off, either way
+
 	DrainRate float64       // slots coming free per second while all are taken; zero: not known
 	Service   time.Duration // median time a slot is held; zero: not known
 
@@ -38,6 +42,19 @@ type tally struct {
 	refused  [priority.Count][shed.ReasonCount]uint64
 	cause    shed.Cause // why the limit last moved
 	moves    [shed.CauseCount]uint64
+
+	slotTime       [priority.Count]time.Duration
+	estimated, off time.Duration
+}
+
+// ended counts the slot time of work that has ended, and how far off its estimate was.
+func (t *tally) ended(r *row, p *piece, at time.Duration) {
+	took := time.Duration(r.slots) * (at - r.at)
+	t.slotTime[r.level.Index()] += took
+	if p != nil {
+		t.estimated += took
+		t.off += (took - p.work()).Abs()
+	}
 }
 
 // served counts a slot that went to a waiter.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -37,5 +38,33 @@ func TestStatsSayWhatTheLimitStaysWithin(t *testing.T) {
 		if s := core.Stats(time.Unix(0, 0)); s.Least != c.least || s.Most != c.most {
 			t.Errorf("%#v: within %d and %d, want %d and %d", c.law, s.Least, s.Most, c.least, c.most)
 		}
+	}
+}
+
+func TestStatsSayWhoHadTheSlotsAndHowFarEstimatesWereOff(t *testing.T) {
+	core, err := NewCore(Config{Limit: shed.Fixed(4), MaxWait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1e9, 0)
+	first := &Waiter{Ticket: Ticket{Level: priority.High, Slots: 3}}
+	core.Offer(now, first)
+	second := &Waiter{Ticket: Ticket{Slots: 2}}
+	core.Offer(now, second)
+	now = now.Add(time.Second)
+	core.Release(now, first.Grant, shed.Served)
+	if core.Next(now) != second {
+		t.Fatal("the second does not go")
+	}
+	now = now.Add(100 * time.Millisecond)
+	core.Release(now, second.Grant, shed.Served)
+	s := core.Stats(now)
+	var want [priority.Count]time.Duration
+	want[priority.High.Index()], want[priority.Normal.Index()] = 3*time.Second, 200*time.Millisecond
+	if s.SlotTime != want || s.Estimated != 200*time.Millisecond {
+		t.Errorf("%v, %v of it estimated", s.SlotTime, s.Estimated)
+	}
+	if off := 2 * (100*time.Millisecond - unitTime); s.EstimateOff != off { // nothing was known of the level
+		t.Errorf("off by %v, want %v", s.EstimateOff, off)
 	}
 }

@@ -102,6 +102,10 @@ func where(b *dashboard.DashboardBuilder) {
 			q(`max(headgate_queue_oldest_seconds{GATE})`, "oldest now"))).
 		WithPanel(spread("How long they waited", "A band that climbs is a queue that fills: capacity is below demand.", units.Seconds, 6,
 			q(`sum by (le) (increase(headgate_wait_seconds_bucket{GATE}[RATE]))`, "{{le}}"))).
+		WithPanel(byLevel(stacked("Slot time, by level", "What the slots were used for. The lowest level that waits gets a twentieth.", units.Short, 12,
+			q(`sum by (level) (rate(headgate_slot_seconds_total{GATE}[RATE]))`, "{{level}}")))).
+		WithPanel(lines("Estimates of slot time", "How far off they were, as a part: callers share slot time by them until work ends.", units.PercentUnit, 12,
+			q(`sum by (gate, pool) (rate(headgate_estimate_error_slot_seconds_total{GATE}[RATE])) / sum by (gate, pool) (rate(headgate_estimated_slot_seconds_total{GATE}[RATE]))`, "{{gate}} {{pool}}"))).
 		WithPanel(lines("Drain rate", "What the pool really serves while it is full. Falling: its dependency got slower.", units.OpsPerSecond, 8,
 			q(`sum by (gate, pool) (headgate_drain_rate{GATE})`, "{{gate}} {{pool}}"))).
 		WithPanel(lines("Announced bodies that wait", "Near MaxWaitingBytes, large uploads are refused first: let clients send smaller ones.", units.BytesIEC, 8,

@@ -46,6 +46,12 @@ var (
 		"How long the oldest request has waited.", "gate", "pool")
 	DrainRate = gauge("drain_rate",
 		"Slots that come free per second while all are taken; 0: not known.", "gate", "pool")
+	SlotSeconds = total("slot_seconds_total",
+		"Slots times the time they were held, of work that has ended, by level.", "gate", "pool", "level")
+	EstimatedSeconds = total("estimated_slot_seconds_total",
+		"Slot seconds of work that had waited, and was charged to its caller by an estimate first.", "gate", "pool")
+	EstimateError = total("estimate_error_slot_seconds_total",
+		"By how many slot seconds those estimates were off, either way.", "gate", "pool")
 	ServiceMedian = gauge("service_median_seconds",
 		"Median time a slot is held, as the queue estimates it; 0: not known.", "gate", "pool")
 )

@@ -67,9 +67,12 @@ func emitPool(emit Emit, gate string, p admission.PoolStats) {
 		level := priority.FromIndex(l).String()
 		emit(QueueDepth, float64(p.Waiting[l]), gate, p.Name, level)
 		emit(QueueBytes, float64(p.WaitingBytes[l]), gate, p.Name, level)
+		emit(SlotSeconds, p.SlotTime[l].Seconds(), gate, p.Name, level)
 	}
 	emit(QueueBound, float64(p.Bound), gate, p.Name)
 	emit(QueueOldest, p.Oldest.Seconds(), gate, p.Name)
+	emit(EstimatedSeconds, p.Estimated.Seconds(), gate, p.Name)
+	emit(EstimateError, p.EstimateOff.Seconds(), gate, p.Name)
 	emit(DrainRate, p.DrainRate, gate, p.Name)
 	emit(ServiceMedian, p.Service.Seconds(), gate, p.Name)
 }
@@ -164,11 +167,14 @@ func addPool(p *admission.PoolStats, other admission.PoolStats) {
 	p.InFlight += other.InFlight
 	p.Bound += other.Bound
 	p.DrainRate += other.DrainRate
+	p.Estimated += other.Estimated
+	p.EstimateOff += other.EstimateOff
 	p.Oldest = max(p.Oldest, other.Oldest)
 	p.Service = max(p.Service, other.Service)
 	for l := range p.Waiting {
 		p.Waiting[l] += other.Waiting[l]
 		p.WaitingBytes[l] += other.WaitingBytes[l]
+		p.SlotTime[l] += other.SlotTime[l]
 	}
 	for c := range p.Moves {
 		p.Moves[c] += other.Moves[c]
