@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,7 +91,7 @@ func TestRefuseIsAskedForEveryReasonAndNeverForAnAdmittedRequest(t *testing.T) {
 	}
 	_ = g.Close()
 	get(h)
-	if fmt.Sprint(seen) != fmt.Sprint([]shed.Reason{shed.Unidentified, shed.LimiterUnavailable, shed.Draining}) {
+	if !slices.Equal(seen, []shed.Reason{shed.Unidentified, shed.LimiterUnavailable, shed.Draining}) {
 		t.Errorf("asked for %v", seen)
 	}
 }

@@ -32,7 +32,6 @@ type load struct {
 	running []run
 	owner   map[*queue.Waiter]*party
 	each    func() // after each event; nil: nothing
-	before  int    // for it: slots taken after the event before
 }
 
 type run struct {

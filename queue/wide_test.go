@@ -126,12 +126,12 @@ func TestWorkWiderThanTheLimitHasAllOfItAlone(t *testing.T) {
 		if n := s.Stats().InFlight; b.err != nil || n != 1 {
 			t.Fatalf("%v, %d slots taken", b.err, n)
 		}
-		g, err := s.TryAcquire(time.Now(), queue.Ticket{Slots: 2})
-		if err == nil {
+		if _, err := s.TryAcquire(time.Now(), queue.Ticket{Slots: 2}); err == nil {
 			t.Fatal("two more than the one that the reserve leaves")
 		}
 		s.Release(b.Grant, shed.Served)
-		if g, err = s.TryAcquire(time.Now(), queue.Ticket{Slots: 5}); err != nil || s.Stats().InFlight != 2 {
+		g, err := s.TryAcquire(time.Now(), queue.Ticket{Slots: 5})
+		if err != nil || s.Stats().InFlight != 2 {
 			t.Fatalf("%v, %d slots taken, want all but the reserve", err, s.Stats().InFlight)
 		}
 		s.Release(g, shed.Served)

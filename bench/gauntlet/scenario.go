@@ -27,7 +27,7 @@ type Scenario struct {
 	// counts as served: the gate can do no more.
 	Fails func(t time.Duration, r *request) (time.Duration, bool)
 	Slots func(r *request) int // that a request takes, of the gate and of the backend; nil: one
-	Like  string // whose oracle limits it shares, being the same but longer
+	Like  string               // whose oracle limits it shares, being the same but longer
 }
 
 // Traffic is the arrival rate of each class until End.

@@ -153,7 +153,7 @@ func newCrowd(n int) (*crowdOf, error) {
 
 func (c *crowdOf) offer(w *queue.Waiter) {
 	if v, _ := c.core.Offer(c.now, w); v != shed.Waits {
-		c.err = fmt.Errorf("queue: a waiter was not taken in: %v", w.Reason)
+		c.err = fmt.Errorf("queue: a waiter was not taken in: %w", w.Reason)
 	}
 }
 

@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -19,7 +20,7 @@ func serve(t *testing.T, s *http.Server) *http.Client {
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
-	tr := &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) {
+	tr := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		select {
 		case l.conns <- theirs:
