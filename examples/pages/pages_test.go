@@ -150,6 +150,7 @@ func Example_tooMuch() {
 	// Output:
 	// HTTP/1.1 429 Too Many Requests
 	// Cache-Control: no-store
+	// Content-Length: 261
 	// Content-Type: application/problem+json
 	// Headgate-Reason: rate-limited
 	// Retry-After: 2
@@ -163,6 +164,7 @@ func Example_tooBusy() {
 	// Output:
 	// HTTP/1.1 503 Service Unavailable
 	// Cache-Control: no-store
+	// Content-Length: 95
 	// Content-Type: text/plain; charset=utf-8
 	// Headgate-Reason: queue-full
 	// Retry-After: 1
