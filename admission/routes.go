@@ -48,9 +48,10 @@ func (r Rule) AnyCase() Rule {
 // grants (a level above Normal, an exemption) needs the plain spelling.
 type rules struct {
 	mux    *http.ServeMux
-	folded *http.ServeMux // patterns in lower case, of rules for any case; nil: none
-	routes map[string]*route
-	hosts  bool // some pattern names a host
+	folded *http.ServeMux    // patterns in lower case, of rules for any case; nil: none
+	routes map[string]*route // by pattern
+	folds  map[string]*route // by pattern of folded
+	hosts  bool              // some pattern names a host
 
 	joined sync.Map // meanings → *route
 	joins  atomic.Int32
@@ -108,9 +109,11 @@ func (rs *rules) add(pattern string, rt *route, anyCase bool) (err error) {
 	rs.hosts = rs.hosts || !strings.HasPrefix(strings.TrimLeft(rest, " \t"), "/")
 	if anyCase {
 		if rs.folded == nil {
-			rs.folded = http.NewServeMux()
+			rs.folded, rs.folds = http.NewServeMux(), make(map[string]*route)
 		}
-		rs.folded.Handle(strings.TrimSpace(method+" "+strings.ToLower(rest)), ruled{rt})
+		pattern = strings.TrimSpace(method + " " + strings.ToLower(rest))
+		rs.folded.Handle(pattern, ruled{rt})
+		rs.folds[pattern] = rt
 	}
 	return nil
 }
@@ -120,18 +123,18 @@ func (rs *rules) rank(r *http.Request, fallback *route) *route {
 	if rs == nil {
 		return fallback
 	}
-	sent := match(rs.mux, r)
-	plain := spelling.Plain(r, rs.hosts)
+	sent, exact := match(rs.mux, rs.routes, r)
+	plain := exact && spelling.Plain(r, rs.hosts)
 	if plain && rs.folded == nil && !spelling.Slashed(r) {
 		return cmp.Or(sent, fallback)
 	}
 	var m meanings
 	spelling.Each(r, rs.hosts, func(r *http.Request) {
-		m.add(match(rs.mux, r))
+		m.find(rs.mux, rs.routes, r)
 		if rs.folded != nil {
 			path, raw := r.URL.Path, r.URL.RawPath
 			r.URL.Path, r.URL.RawPath = strings.ToLower(path), strings.ToLower(raw)
-			m.add(match(rs.folded, r))
+			m.find(rs.folded, rs.folds, r)
 			r.URL.Path, r.URL.RawPath = path, raw
 		}
 	})
@@ -145,15 +148,26 @@ func (rs *rules) rank(r *http.Request, fallback *route) *route {
 	return rs.join(m)
 }
 
-func match(mux *http.ServeMux, r *http.Request) *route {
-	h, _ := mux.Handler(r)
-	m, _ := h.(ruled)
-	return m.route
+// match returns the route of r's pattern. Where only a final slash is missing the mux
+// would redirect, and other routers serve: the route is that of the path with the slash,
+// and not exact.
+func match(mux *http.ServeMux, routes map[string]*route, r *http.Request) (rt *route, exact bool) {
+	h, pattern := mux.Handler(r)
+	if m, ok := h.(ruled); ok {
+		return m.route, true
+	}
+	rt = routes[pattern]
+	return rt, rt == nil
 }
 
 // meanings are the routes that the readings of one request lead to. There are few: the
 // last one stands for those beyond.
 type meanings [8]*route
+
+func (m *meanings) find(mux *http.ServeMux, routes map[string]*route, r *http.Request) {
+	rt, _ := match(mux, routes, r)
+	m.add(rt)
+}
 
 func (m *meanings) add(rt *route) {
 	for i := range m {
@@ -197,6 +211,7 @@ func (m *meanings) strictest() *route {
 			h.timeout = rt.timeout
 		}
 		h.streams = min(h.streams, rt.streams) // a stream only if all are
+		h.slots = max(h.slots, rt.slots)
 		if rt.limit != nil {
 			limits = append(limits, rt.limit)
 		}
@@ -204,7 +219,9 @@ func (m *meanings) strictest() *route {
 			h.also = append(h.also, rt)
 		}
 	}
-	h.limit, h.costOf = jointly(limits), m.costliest(h.cost)
+	h.limit = jointly(limits)
+	h.costOf = m.most(h.cost, func(rt *route) func(*http.Request) int { return rt.costOf })
+	h.slotsOf = m.most(h.slots, func(rt *route) func(*http.Request) int { return rt.slotsOf })
 	if len(h.also) > 0 {
 		h.most, h.running, h.also = h.also[0].most, h.also[0].running, h.also[1:]
 	}
@@ -226,13 +243,16 @@ func jointly(limits []ratelimit.Limiter) ratelimit.Limiter {
 	return all
 }
 
-// costliest returns what the costliest of m takes, at least least, where that depends on
-// the request.
-func (m *meanings) costliest(least int) func(*http.Request) int {
+// most returns the most that any of m asks of a request, at least least, where what of
+// (its cost, its slots) depends on the request.
+func (m *meanings) most(least int, of func(*route) func(*http.Request) int) func(*http.Request) int {
 	var asked []func(*http.Request) int
 	for _, rt := range m {
-		if rt != nil && rt.costOf != nil {
-			asked = append(asked, rt.costOf)
+		if rt == nil {
+			break
+		}
+		if f := of(rt); f != nil {
+			asked = append(asked, f)
 		}
 	}
 	if len(asked) == 0 {

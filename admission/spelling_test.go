@@ -250,3 +250,49 @@ func FuzzSpellings(f *testing.F) {
 		}
 	})
 }
+
+// A rule for a tree holds for the root of the tree without its slash as well: net/http's
+// mux redirects there, and other routers serve it.
+func TestARuleForATreeHoldsForItsRoot(t *testing.T) {
+	few := admission.Rate(ratelimit.PerKey(0, 3, ratelimit.Name("few")))
+	for name, rule := range map[string]admission.Rule{
+		"plain":    admission.AtLevel(priority.Critical, few),
+		"any case": admission.AtLevel(priority.Critical, few).AnyCase(),
+	} {
+		for _, target := range []string{"/admin", "/admin/", "/%61dmin", "//admin", "/admin;x=1"} {
+			for _, pattern := range []string{"/admin/", "GET /admin/", "GET gate.test/admin/{$}"} {
+				g := admission.MustNew(admission.Options{Routes: map[string]admission.Rule{pattern: rule, "/": admission.AtLevel(priority.High)}})
+				served, levels := 0, []priority.Level{}
+				h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					v, _ := admission.FromContext(r.Context())
+					served, levels = served+1, append(levels, v.Level)
+				}))
+				for range 5 {
+					r, _ := sent("GET", "gate.test", target)
+					do(h, r)
+				}
+				if served != 3 || target == "/admin" && levels[0] != priority.Normal {
+					t.Errorf("%s: %s for %s: %d served at %v, want 3", name, target, pattern, served, levels)
+				}
+			}
+		}
+	}
+}
+
+// Of several rules that a request may be meant by, the one with most slots counts.
+func TestTheSlotsOfAnAmbiguousRequestAreTheMost(t *testing.T) {
+	for name, wide := range map[string]admission.RouteOption{
+		"Slots": admission.Slots(4), "SlotsOf": admission.SlotsOf(func(*http.Request) int { return 4 }),
+	} {
+		g := admission.MustNew(admission.Options{
+			Routes: map[string]admission.Rule{"/export": admission.AtLevel(priority.Normal), "/export/": admission.AtLevel(priority.Normal, wide)},
+			Pool:   admission.Pool{Limit: shed.Fixed(10)},
+		})
+		r, _ := sent("GET", "gate.test", "/export/")
+		do(g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if n := g.Stats().Pools[0].InFlight; n != 4 {
+				t.Errorf("%s: %d slots, want 4", name, n)
+			}
+		})), r)
+	}
+}
