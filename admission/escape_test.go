@@ -3,6 +3,7 @@ package admission_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -92,4 +94,24 @@ func TestASecondVisitOnAKeptContextIsItsOwn(t *testing.T) {
 			t.Error("the request was not charged")
 		}
 	})), request("GET", "/").WithContext(kept))
+}
+
+// A stream that has given its slot back admits nothing with it: what it sends inward,
+// such as the messages of a WebSocket, passes the gate by itself.
+func TestWhatAStreamSendsInwardPassesTheGate(t *testing.T) {
+	g := admission.MustNew(admission.Options{Rate: ratelimit.PerKey(0, 3), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
+	inner, served := g.At(priority.Normal)(okHandler()), 0
+	get(g.At(priority.Normal, admission.Stream(1))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(httptest.NewRecorder(), request("GET", "/").WithContext(r.Context())) // in its slot
+		w.(http.Flusher).Flush()
+		for range 5 {
+			if do(inner, request("GET", "/").WithContext(r.Context())).Code == http.StatusOK {
+				served++
+			}
+		}
+	})))
+	if served != 2 { // of three tokens the stream has taken one
+		t.Errorf("%d served, want 2", served)
+	}
+	atRest(t, g)
 }

@@ -117,12 +117,13 @@ func (r *request) timedLocked() context.Context {
 	return r.timer
 }
 
-// running reports whether the request is still being served. One that is over admits
-// nothing more, however long its context is kept.
+// running reports whether the request is still being served in its slot. One that is
+// over admits nothing more, however long its context is kept, and so does a stream that
+// has given its slot back: what it sends inward is work of its own.
 func (r *request) running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.visit != nil
+	return r.visit != nil && !r.streaming
 }
 
 // charge adjusts what the request was charged, once and before its end.
