@@ -1,6 +1,8 @@
 package admission_test
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -95,4 +97,43 @@ func TestObserversAfterOneThatPanicsAreTold(t *testing.T) {
 	if len(first.all()) != 1 || len(last.all()) != 1 {
 		t.Errorf("told %d and %d times, want once each", len(first.all()), len(last.all()))
 	}
+}
+
+// What a client is told goes out before the panic of an observer, which ends the
+// connection.
+func TestARefusalReachesItsClientThoughTheObserverPanics(t *testing.T) {
+	g := admission.MustNew(admission.Options{Observer: new(spiteful), Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
+	srv := httptest.NewUnstartedServer(g.Handler(okHandler()))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.Start()
+	defer srv.Close()
+	p, _ := g.Admit(t.Context(), admission.Ticket{})
+	resp, err := http.Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || len(body) == 0 || err != nil {
+		t.Errorf("%d, %v, body of %d bytes, %v", resp.StatusCode, resp.Header, len(body), err)
+	}
+	_ = recovering(func() { p.Release(shed.Served) })
+}
+
+// An observer is told of every refusal, also when the service's own answer panics.
+func TestARefusalWhoseAnswerPanicsIsToldOf(t *testing.T) {
+	heard := &recorder{}
+	g := admission.MustNew(admission.Options{
+		Observer: heard, Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
+		HTTP: admission.HTTP{Refuse: func(http.ResponseWriter, *http.Request, admission.Rejection) { panic(http.ErrAbortHandler) }},
+	})
+	p, _ := g.Admit(t.Context(), admission.Ticket{})
+	if p := recovering(func() { get(g.Handler(okHandler())) }); p != http.ErrAbortHandler {
+		t.Errorf("panic = %v", p)
+	}
+	if all := heard.all(); len(all) != 1 || all[0].Reason != shed.Capacity {
+		t.Errorf("told of %v", all)
+	}
+	p.Release(shed.Served)
+	atRest(t, g)
 }

@@ -45,9 +45,29 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 		x.run(next)
 		return
 	}
+	x.turnAway()
+}
+
+// turnAway answers a refusal and tells of it, also when Options.HTTP.Refuse panics.
+func (x exchange) turnAway() {
 	x.refused()
+	answered := false
+	defer func() { x.tellAfter(answered) }()
 	x.answer()
+	answered = true
+}
+
+// tellAfter tells the observer last of all. If that panics, the answer goes out before
+// the panic goes up: net/http drops what it has not sent by then.
+func (x exchange) tellAfter(answered bool) {
+	unsent := answered
+	defer func() {
+		if unsent {
+			_ = http.NewResponseController(x.w).Flush()
+		}
+	}()
 	x.tellRefused()
+	unsent = false
 }
 
 // exempt counts a request to an exempt route.
