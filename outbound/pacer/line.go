@@ -128,7 +128,7 @@ func (l *line) serve() {
 			return
 		}
 		now := time.Now()
-		grant, refusal, ok := l.op.ask(context.Background(), now, level)
+		grant, refusal, ok := askSafely(l.op, now, level)
 		switch {
 		case ok:
 			l.hand(grant, now)

@@ -266,3 +266,14 @@ func levelOf(ctx context.Context) int {
 	level, _ := priority.FromContext(ctx)
 	return level.Index()
 }
+
+// askSafely is ask where no caller is there to meet a panic of the limiter's: it is a
+// failure of the limiter, not of the process.
+func askSafely(o *Operation, now time.Time, level int) (grant Grant, refusal denial, ok bool) {
+	defer func() {
+		if recover() != nil {
+			grant, refusal, ok = Grant{}, denial{reason: LimiterUnavailable, final: true}, false
+		}
+	}()
+	return o.ask(context.Background(), now, level)
+}
