@@ -85,6 +85,7 @@ func discard(resp *http.Response) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
+		defer func() { _ = recover() }() // nothing above could; a body that panics is closed as one that ends
 		_, _ = io.CopyN(io.Discard, resp.Body, mostDrained)
 	}()
 	timer := time.NewTimer(drainTimeout)
