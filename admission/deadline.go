@@ -176,3 +176,56 @@ func allDigits(s string) bool {
 	}
 	return s != ""
 }
+
+// arrival is when the request came. It is read at its first use: what needs no
+// deadline needs one reading of the clock less.
+func (x exchange) arrival() time.Time {
+	if x.arrived.IsZero() {
+		x.tick()
+		x.arrived = x.now
+	}
+	return x.arrived
+}
+
+// deadline is the earliest of the client's, the context's and the route's.
+func (x exchange) deadline() time.Time {
+	t, _ := x.config.Deadline.timeout(x.r.Header)
+	if own := x.route.timeout; own > 0 {
+		t = min(t, own)
+	}
+	at, limited := x.r.Context().Deadline()
+	if t == noTimeout {
+		return at
+	}
+	if own := x.arrival().Add(t); !limited || own.Before(at) {
+		return own
+	}
+	return at
+}
+
+// answerMargin is kept of the server's timeouts for the refusal itself.
+const answerMargin = 50 * time.Millisecond
+
+// sendable is when an answer must be begun, before the server's timeouts cut the
+// connection; zero: at any time. net/http lifts the read timeout where no body is left to
+// be read. Both count from the head of the request: what the client took to send that is
+// not seen here, and shortens the read timeout by as much.
+func (x exchange) sendable() (by time.Time) {
+	srv, _ := x.r.Context().Value(http.ServerContextKey).(*http.Server)
+	if srv == nil {
+		return time.Time{}
+	}
+	within := srv.WriteTimeout
+	if t := srv.ReadTimeout; t > 0 && (within <= 0 || t < within) && hasBody(x.r) {
+		within = t
+	}
+	if within <= 0 {
+		return time.Time{}
+	}
+	return x.arrival().Add(max(within-max(answerMargin, within/10), time.Millisecond))
+}
+
+// hasBody reports whether a body is still to be read.
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
+}

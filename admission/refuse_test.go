@@ -109,3 +109,12 @@ func refuseTwice() func(*http.Request) (caller.Caller, error) {
 		return caller.Caller{}, nil
 	}
 }
+
+// A *Rejection that is nil is an error all the same, as Go has it.
+func TestANilRejectionIsUnidentified(t *testing.T) {
+	var none *admission.Rejection
+	g := admission.MustNew(admission.Options{Identify: func(*http.Request) (caller.Caller, error) { return caller.Caller{}, none }})
+	if w := get(g.Handler(okHandler())); w.Code != http.StatusForbidden {
+		t.Errorf("%d, want 403", w.Code)
+	}
+}

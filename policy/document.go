@@ -36,7 +36,7 @@ func ReadDocument(path string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)

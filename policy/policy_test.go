@@ -31,7 +31,7 @@ func TestMistakesNameFileLineAndField(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown at the top", "gates: {}", "policy.yaml:1:1: gates: unknown field"},
 		{"unknown below", "gate:\n  limit: 4", "policy.yaml:2:3: gate.limit: unknown field"},
-		{"unknown in a route", "gate:\n  routes:\n    \"GET /a\": {levle: high}", "policy.yaml:3:16: gate.routes.GET /a.levle: unknown field"},
+		{"unknown in a route", "gate:\n  routes:\n    \"GET /a\": {lvl: high}", "policy.yaml:3:16: gate.routes.GET /a.lvl: unknown field"},
 		{"given twice", "gate:\n  name: a\n  name: b", "policy.yaml:3:3: "},
 		{"not YAML", "gate: [", "policy.yaml:1: "},
 		{"a list for a section", "gate:\n  - 1", "policy.yaml:2:"},

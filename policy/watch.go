@@ -49,7 +49,7 @@ func fingerprint(path string) (sum digest, ok bool) {
 	if err != nil {
 		return sum, false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, MaxSize+1))
 	if err != nil || n > MaxSize {

@@ -108,7 +108,9 @@ func TestAGateIsShown(t *testing.T) {
 // Every family of the kit comes out under its own name and with the right shape.
 func TestNamesAreThoseOfThePrometheusMetrics(t *testing.T) {
 	m, reader := newMetrics(t)
-	admission.MustNew(admission.Options{Name: "edge", Pool: admission.Pool{Limit: shed.Throughput{}}, Rate: ratelimit.PerKey(1, 1), Observer: m})
+	gate := admission.MustNew(admission.Options{Name: "edge", Pool: admission.Pool{Limit: shed.Throughput{}}, Rate: ratelimit.PerKey(1, 1), Observer: m})
+	gate.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
+		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) // routes are shown once they were met
 	m.Outbound().Attach("billing", func() pacer.Stats {
 		return pacer.Stats{Operations: []pacer.OperationStats{{RetryLeft: 1}}}
 	})

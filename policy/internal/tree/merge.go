@@ -65,10 +65,10 @@ func (n *Node) each(path []string, f func([]string, *Node)) {
 
 // String writes a value without others as YAML does on one line.
 func (n *Node) String() string {
-	switch {
-	case n.Kind == Mapping:
+	switch n.Kind {
+	case Mapping:
 		return "{}"
-	case n.Kind == Sequence:
+	case Sequence:
 		return "[]"
 	}
 	return quote(n.Text, n.Quoted)

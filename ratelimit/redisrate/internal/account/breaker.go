@@ -19,7 +19,8 @@ const (
 func (s State) String() string { return [...]string{"shared", "degraded", "probing"}[s] }
 
 const (
-	TripRow    = 3  // failures one after another
+	// TripRow is how many failures one after another open the breaker.
+	TripRow    = 3
 	tripCalls  = 5  // or of so many calls in a second
 	tripFailed = 50 // this many per cent
 	closeRow   = 2  // answered probes

@@ -22,7 +22,7 @@ const (
 	FallClosed                 // nothing passes
 )
 
-// defaultSettings returns everything but the limit.
+// Defaults returns everything but the limit.
 func Defaults() Config {
 	return Config{
 		Law:      Law{Tau: 50 * time.Millisecond, Ahead: 50 * time.Millisecond, Trip: 500 * time.Millisecond},

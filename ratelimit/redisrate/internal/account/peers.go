@@ -21,15 +21,18 @@ type Peers struct {
 const (
 	beatEvery = 2 * time.Second
 	beatFirst = 250 * time.Millisecond // processes started together find each other sooner
+	// BeatLife is how long a process counts after its last beat.
 	BeatLife  = 6 * time.Second
 	beatsKept = 4
 )
 
+// NewPeers returns a Peers with a name of its own.
 func NewPeers() Peers { return Peers{ID: rand.Text()} }
 
 // Count returns the number of processes, this one included; 0 means not known yet.
 func (p *Peers) Count() int { return int(p.n.Load()) }
 
+// Heard takes in the count that the store answered to a beat.
 func (p *Peers) Heard(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,8 @@ package account
 
 import "time"
 
-const Micro = 1_000_000 // micro-tokens in a token
+// Micro is how many micro-tokens make a token.
+const Micro = 1_000_000
 
 // Limit is a pair of numbers, and which configuration they come from.
 type Limit struct {

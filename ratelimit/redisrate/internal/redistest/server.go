@@ -68,6 +68,7 @@ func free(port int) bool {
 	return l.Close() == nil
 }
 
+// Start starts the server again, empty.
 func (s *Server) Start() {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -83,6 +84,7 @@ func (s *Server) Start() {
 	s.Wait()
 }
 
+// Wait returns once the server answers.
 func (s *Server) Wait() {
 	s.t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
@@ -92,6 +94,7 @@ func (s *Server) Wait() {
 	})
 }
 
+// Kill ends the server at once.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
@@ -100,6 +103,7 @@ func (s *Server) Kill() {
 	}
 }
 
+// Signal sends the server a signal.
 func (s *Server) Signal(sig os.Signal) {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
@@ -107,6 +111,7 @@ func (s *Server) Signal(sig os.Signal) {
 	}
 }
 
+// Client returns a client that is closed with the test.
 func (s *Server) Client(t testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	t.Cleanup(func() { c.Close() })
@@ -148,6 +153,7 @@ func Cluster(t testing.TB) []*Server {
 	return nodes
 }
 
+// Eventually fails the test unless ok holds within that time.
 func Eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -158,6 +164,7 @@ func Eventually(t testing.TB, within time.Duration, what string, ok func() bool)
 	t.Fatalf("not within %v: %s", within, what)
 }
 
+// ContainsFold reports whether part is in s, in any letter case.
 func ContainsFold(s, part string) bool {
 	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }

@@ -47,6 +47,7 @@ func own(rdb redis.UniversalClient, budget time.Duration) (c redis.UniversalClie
 	return rdb, false
 }
 
+// ErrNilClient says that there is no client, also behind a typed nil.
 var ErrNilClient = errors.New("redisrate: client is nil")
 
 // Present says whether there is a client, also behind a typed nil.

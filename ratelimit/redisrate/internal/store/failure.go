@@ -10,6 +10,7 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 )
 
+// ErrLate is the error of a call that the client sent after its time.
 var ErrLate = errors.New("redisrate: the call ran too late")
 
 var answers = []struct {

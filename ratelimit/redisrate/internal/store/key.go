@@ -24,7 +24,10 @@ func BucketKey(name string, k ratelimit.Key) string {
 	return keyPrefix + tag(escape(name)+":"+escape(k.Space)+":"+escape(k.ID)) + "}:b"
 }
 
+// PeersKey is where the processes of a limit are counted.
 func PeersKey(name string) string { return keyPrefix + tag(escape(name)) + "}:peers" }
+
+// SlotsKey is where the slots of a semaphore are kept.
 func SlotsKey(name string) string { return keyPrefix + tag(escape(name)) + "}:slots" }
 
 func tag(s string) string {

@@ -30,16 +30,23 @@ type bucket struct {
 	expires                   int64
 }
 
+// NewModel returns an empty store that reads the time, in microseconds, from now.
 func NewModel(now func() int64) *Model {
 	return &Model{now: now, Buckets: map[string]*bucket{}}
 }
 
+// Beat says that there is one process.
 func (m *Model) Beat(context.Context, string, string, time.Duration, bool) (int, error) {
 	return 1, nil
 }
-func (m *Model) Parts() bool  { return false }
+
+// Parts says that a call answers all its keys at once.
+func (m *Model) Parts() bool { return false }
+
+// Close does nothing.
 func (m *Model) Close() error { return nil }
 
+// Lease does what the script does.
 func (m *Model) Lease(_ context.Context, r account.Request) (account.Reply, error) {
 	m.Calls++
 	if m.Down != nil && m.Down() {
