@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ type row struct {
 // measure counts what arrived after the warm-up. The bucket in memory that it is
 // compared with has met the warm-up too.
 func (r *run) measure(all []answer, trips int64) row {
-	slices.SortFunc(all, func(a, b answer) int { return int(a.arrived - b.arrived) })
+	slices.SortFunc(all, func(a, b answer) int { return cmp.Compare(a.arrived, b.arrived) })
 	out := row{Rate: r.rate, Burst: r.burst}
 	var took, passed []time.Duration
 	ideal := 0

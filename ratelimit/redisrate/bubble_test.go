@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -328,6 +329,6 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 func stock(e *entry, n int) {
 	r := e.account.Ask(0, n, 1, 0)
 	e.account.Apply(0, 0, r, account.Reply{
-		Granted: n, Before: int64(n) * account.Micro, Multiplier: 1, Limit: account.Limit{Rate: 1e6, Burst: 1 << 40},
+		Granted: n, Before: int64(n) * account.Micro, Multiplier: 1, Limit: account.Limit{Rate: 1e6, Burst: math.MaxInt32},
 	}, account.View{Peers: 1})
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -69,8 +68,8 @@ func TestASuspendedStoreDelaysOnlyTheFirst(t *testing.T) {
 	s := redistest.Start(t)
 	l := perKey(t, s.Client(t), 1000, 1000, Timeouts(50*time.Millisecond, 100*time.Millisecond))
 	h := service(t, l)
-	s.Signal(syscall.SIGSTOP)
-	defer s.Signal(syscall.SIGCONT)
+	s.Suspend()
+	defer s.Resume()
 	codes, took := get(h, 500)
 	if codes[200] != 500 {
 		t.Errorf("answers %v: the local limit admits all 500", codes)

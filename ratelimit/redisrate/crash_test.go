@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,7 +69,7 @@ func TestEveryKeyExpiresWhereverTheProcessDies(t *testing.T) {
 	for range 200 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "REDISRATE_VICTIM="+s.Addr)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = redistest.WithParent()
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()

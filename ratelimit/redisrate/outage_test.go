@@ -2,7 +2,6 @@ package redisrate
 
 import (
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -92,7 +91,7 @@ func sharedAgain(t *testing.T, fleet crowd) {
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	outage(t, s, func() { s.Signal(syscall.SIGSTOP) }, func() { s.Signal(syscall.SIGCONT) })
+	outage(t, s, func() { s.Suspend() }, func() { s.Resume() })
 }
 
 func TestKilledServerThatComesBackEmpty(t *testing.T) {

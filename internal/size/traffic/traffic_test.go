@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -34,7 +35,7 @@ func TestStreamIsInOrderOfArrival(t *testing.T) {
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 500 || s.Late != 0 || !slices.IsSortedFunc(got, func(a, b Record) int { return int(a.Arrived - b.Arrived) }) {
+	if len(got) != 500 || s.Late != 0 || !slices.IsSortedFunc(got, func(a, b Record) int { return cmp.Compare(a.Arrived, b.Arrived) }) {
 		t.Errorf("%d records, %d late, or not sorted", len(got), s.Late)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +76,7 @@ func (s *Server) Start() {
 		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
 		"--logfile", filepath.Join(dir, "log"),
 	}, s.args...)...)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.cmd.SysProcAttr = WithParent()
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
