@@ -62,7 +62,7 @@ type Options struct {
 
 	// Pressure is a second opinion: signals that something else than slots runs
 	// short turn the lowest levels away, in all pools, on top of what the limits
-	// do. It goes by the tenant where it sheds a level in part.
+	// do. It goes by the caller where it sheds a level in part.
 	// pressure.Guard, of package shed/pressure, is one. Nil: off.
 	Pressure Pressure
 
