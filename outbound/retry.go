@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,10 +46,10 @@ const (
 )
 
 func (o RetryOptions) withDefaults() (RetryOptions, error) {
-	o.Attempts = withDefault(o.Attempts, defaultAttempts)
-	o.MaxHint = withDefault(o.MaxHint, defaultMaxHint)
-	o.MinBackoff = withDefault(o.MinBackoff, defaultMinBackoff)
-	o.MaxBackoff = withDefault(o.MaxBackoff, defaultMaxBackoff)
+	o.Attempts = cmp.Or(o.Attempts, defaultAttempts)
+	o.MaxHint = cmp.Or(o.MaxHint, defaultMaxHint)
+	o.MinBackoff = cmp.Or(o.MinBackoff, defaultMinBackoff)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, defaultMaxBackoff)
 	err := errors.Join(
 		positive("Retry.Attempts", o.Attempts),
 		positive("Retry.MaxHint", o.MaxHint),
@@ -128,14 +129,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func withDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 func positive[T int | time.Duration](field string, v T) error {

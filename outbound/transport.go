@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -108,7 +109,7 @@ func New(o Options) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Name = withDefault(o.Name, defaultName)
+	o.Name = cmp.Or(o.Name, defaultName)
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
 	}
@@ -136,7 +137,7 @@ func (o Options) retrier(retry RetryOptions) *retrier {
 	watch := watcher{o.Observer, o.Name}
 	attempts := &attempter{judge: o.Classify, watch: watch, breaker: o.Breaker, sender: &sender{
 		base: o.Base, timeout: o.AttemptTimeout, resends: o.CountResends,
-		deadline: header(withDefault(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
+		deadline: header(cmp.Or(o.DeadlineHeader, defaultDeadline)), level: header(o.LevelHeader),
 	}}
 	return &retrier{
 		opts: retry, backoff: newBackoff(retry.MinBackoff, retry.MaxBackoff), attempts: attempts, watch: watch,

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -243,8 +244,8 @@ func (o BudgetOptions) validate() error {
 
 func newRetryBudget(o BudgetOptions) *retryBudget {
 	return &retryBudget{
-		ratio: max(0, withDefault(o.Ratio, defaultRatio)),
-		floor: max(0, withDefault(o.Floor, defaultFloor)),
+		ratio: max(0, cmp.Or(o.Ratio, defaultRatio)),
+		floor: max(0, cmp.Or(o.Floor, defaultFloor)),
 	}
 }
 

@@ -4,6 +4,7 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,9 +88,9 @@ func New(o Options) (*Pacer, error) {
 	if o.Rate == nil {
 		o.Rate = ratelimit.Unlimited
 	}
-	o.MaxWait = withDefault(o.MaxWait, defaultMaxWait)
-	o.MaxPause = withDefault(o.MaxPause, defaultMaxPause)
-	o.MaxOperations = withDefault(o.MaxOperations, defaultMaxOperations)
+	o.MaxWait = cmp.Or(o.MaxWait, defaultMaxWait)
+	o.MaxPause = cmp.Or(o.MaxPause, defaultMaxPause)
+	o.MaxOperations = cmp.Or(o.MaxOperations, defaultMaxOperations)
 	if err := errors.Join(
 		named("Rate", o.Rate.Validate()),
 		positive("MaxWait", o.MaxWait),
@@ -109,14 +110,6 @@ func New(o Options) (*Pacer, error) {
 	}
 	p.overflow = p.newOperation(ratelimit.Key{Space: "overflow"}, svc)
 	return p, nil
-}
-
-func withDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 func positive[T int | time.Duration](field string, v T) error {
