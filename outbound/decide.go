@@ -11,76 +11,68 @@ import (
 	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
-// Stop says why a failed call is not tried again. The list is closed, for metrics
-// and logs.
-type Stop uint8
+// Stop says why a failed call is not tried again, by its name in metrics and logs. It is
+// empty where the call is tried again. The list is closed: Stops has all of it.
+type Stop string
 
-// The reasons, in the order in which they are looked at.
+// The reasons, in the order in which they are looked at. A user compares with the name.
 const (
-	StopNone          Stop = iota // it is tried again
-	StopNotRetryable              // the answer would be the same, or the caller is gone
-	StopServerForbids             // the server said so, or another hop has retried already
-	StopLastAttempt               // the number of attempts is used up
-	StopNoReplay                  // the body cannot be had again
-	StopUnsafe                    // the server may have done it already, and doing it twice is not safe
-	StopDisallowed                // Allow said no
-	StopHintTooLong               // the server asks to stay away for longer than MaxHint
-	StopPastDeadline              // the next attempt could not be sent before the deadline, or within MaxElapsed
-	StopBudgetSpent               // too many retries already
+	stopNotRetryable  Stop = "not-retryable"  // the answer would be the same, or the caller is gone
+	stopServerForbids Stop = "server-forbids" // the server said so, or another hop has retried already
+	stopLastAttempt   Stop = "last-attempt"   // the number of attempts is used up
+	stopNoReplay      Stop = "no-replay"      // the body cannot be had again
+	stopUnsafe        Stop = "unsafe"         // the server may have done it already, and doing it twice is not safe
+	stopDisallowed    Stop = "disallowed"     // Allow said no
+	stopHintTooLong   Stop = "hint-too-long"  // the server asks to stay away for longer than MaxHint
+	stopPastDeadline  Stop = "past-deadline"  // the next attempt could not be sent before the deadline, or within MaxElapsed
+
+	StopBudgetSpent Stop = "budget-spent" // too many retries already
 )
 
-// StopCount is the number of reasons, for arrays indexed by Stop.
-const StopCount = int(StopBudgetSpent) + 1
-
-var stopNames = [StopCount]string{
-	"none", "not-retryable", "server-forbids", "last-attempt", "no-replay", "unsafe",
-	"disallowed", "hint-too-long", "past-deadline", "budget-spent",
-}
-
-// String returns the reason's name in metrics and logs.
-func (s Stop) String() string {
-	if int(s) >= StopCount {
-		return "unknown"
+// Stops returns every reason, in the order in which they are looked at.
+func Stops() []Stop {
+	return []Stop{
+		stopNotRetryable, stopServerForbids, stopLastAttempt, stopNoReplay, stopUnsafe,
+		stopDisallowed, stopHintTooLong, stopPastDeadline, StopBudgetSpent,
 	}
-	return stopNames[s]
 }
 
 // decide says whether the n-th attempt of a call begun at start, which ended in v, is
 // followed by another, and after what wait. The budget comes last, because asking charges it.
 func (t *retrier) decide(req *http.Request, o *pacer.Operation, v verdict.Verdict, err error, n int, start time.Time) (time.Duration, Stop) {
-	if stop := t.mayRetry(req, v, err, n); stop != StopNone {
+	if stop := t.mayRetry(req, v, err, n); stop != "" {
 		return 0, stop
 	}
 	if v.Hinted && v.Hint > t.opts.MaxHint {
-		return 0, StopHintTooLong
+		return 0, stopHintTooLong
 	}
 	delay := t.backoff.delay(v, n, left(req.Context()))
 	if t.opts.MaxElapsed > 0 && time.Since(start)+delay > t.opts.MaxElapsed || !inTime(req.Context(), o, delay) {
-		return 0, StopPastDeadline
+		return 0, stopPastDeadline
 	}
 	if !o.TakeRetry() {
 		return 0, StopBudgetSpent
 	}
-	return delay, StopNone
+	return delay, ""
 }
 
 // mayRetry looks at everything but time and money.
 func (t *retrier) mayRetry(req *http.Request, v verdict.Verdict, err error, n int) Stop {
 	switch {
 	case !retryable(v.Kind):
-		return StopNotRetryable
+		return stopNotRetryable
 	case v.Final:
-		return StopServerForbids
+		return stopServerForbids
 	case n >= t.opts.Attempts:
-		return StopLastAttempt
+		return stopLastAttempt
 	case !replayable(req):
-		return StopNoReplay
+		return stopNoReplay
 	case !untouched(v, err) && !idempotent(req):
-		return StopUnsafe
+		return stopUnsafe
 	case t.opts.Allow != nil && !t.opts.Allow(req, v):
-		return StopDisallowed
+		return stopDisallowed
 	}
-	return StopNone
+	return ""
 }
 
 func retryable(k verdict.Kind) bool {

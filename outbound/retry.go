@@ -86,7 +86,7 @@ func (t *retrier) call(req *http.Request, o *pacer.Operation) (*http.Response, e
 			return resp, err
 		}
 		delay, stop := t.decide(req, o, v, err, n, start)
-		if stop != StopNone {
+		if stop != "" {
 			t.watch.stopped(o.Key(), v, n, stop)
 			return resp, err
 		}

@@ -13,7 +13,7 @@ type transport struct {
 	name      string
 	attempts  [verdict.KindCount]Incrementer
 	notSent   [pacer.ReasonCount]Incrementer
-	gaveUp    [outbound.StopCount]Incrementer
+	gaveUp    map[outbound.Stop]Incrementer
 	slowdowns Incrementer
 	retries   Incrementer
 	took      Recorder
@@ -22,6 +22,7 @@ type transport struct {
 func newTransport(to Instruments, name string) *transport {
 	t := &transport{
 		name:      name,
+		gaveUp:    map[outbound.Stop]Incrementer{},
 		slowdowns: to.Counter(Slowdowns, name),
 		retries:   to.Counter(Retries, name),
 		took:      to.Histogram(AttemptSeconds, name),
@@ -32,10 +33,8 @@ func newTransport(to Instruments, name string) *transport {
 	for w := range t.notSent {
 		t.notSent[w] = to.Counter(NotSent, name, pacer.Reason(w).String())
 	}
-	for s := range t.gaveUp {
-		if outbound.Stop(s) != outbound.StopNone {
-			t.gaveUp[s] = to.Counter(GaveUp, name, outbound.Stop(s).String())
-		}
+	for _, stop := range outbound.Stops() {
+		t.gaveUp[stop] = to.Counter(GaveUp, name, string(stop))
 	}
 	return t
 }
@@ -52,7 +51,7 @@ func (t *transport) count(e *outbound.Event) {
 	case outbound.EventRetried:
 		t.retries.Inc()
 	case outbound.EventStopped:
-		if stop := t.gaveUp[int(e.Stop)%outbound.StopCount]; stop != nil {
+		if stop, known := t.gaveUp[e.Stop]; known {
 			stop.Inc()
 		}
 	}
