@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -30,7 +31,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
 // queue if the door lets it, in the place of another waiter if it has to be.
-func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.EntryCheck, left time.Duration) (shed.Verdict, *Waiter) {
+func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Check, left time.Duration) (entry.Verdict, *Waiter) {
 	c.outlast(at)
 	w.wide = int32(c.slots(w))
 	c.line.find(w)
@@ -42,7 +43,7 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 	}
 	door.Rate, _ = c.meter.Rate(now, c.flight.silence(now))
 	v, reason := door.Decide(a)
-	if v != shed.Waits {
+	if v != entry.Waits {
 		return c.turnAway(w, reason), nil
 	}
 	if !c.fits(at, w, yields) {
@@ -63,8 +64,8 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door shed.Ent
 }
 
 // arrival gathers what the door has to know of w, and the waiter that would yield to it.
-func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a shed.Arrival, yields *Waiter) {
-	a = shed.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
+func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a entry.Arrival, yields *Waiter) {
+	a = entry.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
 	if !w.AnswerBy.IsZero() {
 		a.MaxWait = min(a.MaxWait, c.answerable(at, w))
 	}
@@ -207,9 +208,9 @@ func (c *Core) refuse(w *Waiter, r shed.Reason) {
 }
 
 // turnAway refuses a newcomer.
-func (c *Core) turnAway(w *Waiter, r shed.Reason) shed.Verdict {
+func (c *Core) turnAway(w *Waiter, r shed.Reason) entry.Verdict {
 	c.refuse(w, r)
-	return shed.Out
+	return entry.Out
 }
 
 // evict takes w out of line in favour of a newcomer.
@@ -244,7 +245,7 @@ func (c *Core) sweep(now time.Time, at time.Duration) {
 }
 
 // keep keeps a slot that comes free, and was taken at admitted, for the level whose
-// waiters ran out of time in the meantime, if none of it waits; see [shed.Hold].
+// waiters ran out of time in the meantime, if none of it waits; see [entry.Hold].
 func (c *Core) keep(now, admitted time.Time) {
 	l := c.hold.Level()
 	if c.line.highest() >= l.Index() {

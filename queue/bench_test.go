@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -104,7 +105,7 @@ func BenchmarkCore(b *testing.B) {
 				if !core.Cancel(now, w) {
 					b.Fatal("not waiting")
 				}
-				if v, _ := core.Offer(now, w); v != shed.Waits {
+				if v, _ := core.Offer(now, w); v != entry.Waits {
 					b.Fatal(v, w.Reason)
 				}
 			}
@@ -164,7 +165,7 @@ func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
 		if i%2 == 0 {
 			w.Deadline = now.Add(time.Hour + time.Duration(i*7919%n)*time.Millisecond)
 		}
-		if v, _ := core.Offer(now, w); v != shed.Waits {
+		if v, _ := core.Offer(now, w); v != entry.Waits {
 			b.Fatalf("waiter %d: %v %v", i, v, w.Reason)
 		}
 		waiters[i] = w

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -116,9 +117,9 @@ func (c *contestants) step() {
 func (c *contestants) offer(g *gauge) {
 	w := &Waiter{Ticket: Ticket{Caller: g.name, Weight: g.weight, Route: g.route, Slots: g.width}}
 	switch v, _ := c.core.Offer(c.epoch.Add(c.now), w); v {
-	case shed.In:
+	case entry.In:
 		c.start(g, w)
-	case shed.Waits:
+	case entry.Waits:
 		c.of[w] = g
 		g.waiting = append(g.waiting, w)
 		g.largest = max(g.largest, w.work())

@@ -3,14 +3,14 @@ package queue
 import (
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
-// Core decides which work gets a slot, which waits and which is turned away. It is pure: the time is an
-// argument, and there is no lock, channel or goroutine in it, so that programs in
-// virtual time can drive it. It is not safe for concurrent use; [Slots] is the lock
-// and the wait around one.
+// Core decides which work gets a slot, which waits and which is turned away. It is pure: time
+// is an argument, and it has no lock, channel or goroutine, so that programs in virtual time
+// can drive it. It is not safe for concurrent use; [Slots] is the lock and the wait around it.
 //
 // After every call of Offer, Cancel, Release or Update, and when [Core.NextExpiry]
 // comes, the program empties Expire and then Next: the first hands back waiters that
@@ -26,10 +26,10 @@ type Core struct {
 	out      list // waiters that have to leave and were not handed back yet
 	flight   flight
 	gap      gap
-	meter    shed.Meter
-	demand   shed.Demand
-	hold     shed.Hold
-	comeback shed.RetryAfter
+	meter    entry.Meter
+	demand   entry.Demand
+	hold     entry.Hold
+	comeback entry.RetryAfter
 	draining bool
 	epoch    time.Time
 	swept    time.Time // when expired waiters were last looked for
@@ -60,12 +60,12 @@ func NewCore(config Config) (*Core, error) {
 // core's until it comes out again. Out: w.Reason says why. evictee is a waiter
 // that gave up its place for w, with the reason set; with a bound in bytes there may be
 // more of them, which come out through Expire.
-func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter) {
+func (c *Core) Offer(now time.Time, w *Waiter) (v entry.Verdict, evictee *Waiter) {
 	at := c.at(now)
 	w.state, w.probe, w.due = outside, false, never
 	if g, ok := c.walkIn(now, &w.Ticket); ok {
 		w.Grant, w.Reason = g, shed.Admitted
-		return shed.In, nil
+		return entry.In, nil
 	}
 	if c.line.n > 0 {
 		c.sweep(now, at)
@@ -73,7 +73,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	if c.draining {
 		return c.turnAway(w, shed.Draining), nil
 	}
-	door, left := shed.EntryCheck{}, shed.Forever
+	door, left := entry.Check{}, entry.Forever
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(now)
 		door.Service = c.needs(now, w, left)
@@ -83,7 +83,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v shed.Verdict, evictee *Waiter)
 	if c.mayGo(now, w.Level, c.slots(w)) && door.InTime(left) {
 		c.take(now, at, w, nil, 0)
 		c.note(now)
-		return shed.In, nil
+		return entry.In, nil
 	}
 	return c.queueUp(now, at, w, door, left)
 }
@@ -228,7 +228,7 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 }
 
 // RetryAfter counts a caller of this level that was just refused and returns when it
-// should come back; see [shed.RetryAfter]. random is evenly spread over [0, 1).
+// should come back; see [entry.RetryAfter]. random is evenly spread over [0, 1).
 func (c *Core) RetryAfter(now time.Time, l priority.Level, random float64) time.Duration {
 	return c.comeback.Refused(now, l, random)
 }

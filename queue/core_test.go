@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -29,7 +30,7 @@ func newDesk(t *testing.T, c queue.Config) *desk {
 	d := &desk{t: t, core: core, now: time.Unix(1e9, 0), names: map[*queue.Waiter]string{}}
 	for {
 		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical, MaxWait: queue.NoWait}}
-		if v, _ := core.Offer(d.now, w); v != shed.In {
+		if v, _ := core.Offer(d.now, w); v != entry.In {
 			return d
 		}
 		d.held = append(d.held, w.Grant)
@@ -51,7 +52,7 @@ func (d *desk) offer(names ...string) string {
 		w := &queue.Waiter{Ticket: queue.Ticket{Level: l, Caller: strings.TrimRight(caller, "0123456789"), Bytes: 100}}
 		d.names[w] = name
 		v, evictee := d.core.Offer(d.now, w)
-		log = append(log, map[shed.Verdict]string{shed.Waits: "+", shed.Out: "-", shed.In: "="}[v]+name)
+		log = append(log, map[entry.Verdict]string{entry.Waits: "+", entry.Out: "-", entry.In: "="}[v]+name)
 		if evictee != nil {
 			log = append(log, "!"+d.names[evictee])
 		}
@@ -176,16 +177,16 @@ func TestBytesBoundWhoWaits(t *testing.T) {
 	d.expect(d.offer("b:b1"), "+b:b1")
 	d.left("b:a3 evicted")
 	big := &queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical, Bytes: 126}}
-	if v, _ := d.core.Offer(d.now, big); v != shed.Out || big.Reason != shed.QueueBytes {
+	if v, _ := d.core.Offer(d.now, big); v != entry.Out || big.Reason != shed.QueueBytes {
 		t.Fatalf("more than an eighth: %v %v", v, big.Reason)
 	}
 	unknown := &queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical, Bytes: -1}}
-	if v, _ := d.core.Offer(d.now, unknown); v != shed.Out || unknown.Reason != shed.QueueBytes {
+	if v, _ := d.core.Offer(d.now, unknown); v != entry.Out || unknown.Reason != shed.QueueBytes {
 		t.Fatalf("unknown length: %v %v", v, unknown.Reason)
 	}
 	fits := &queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical, Bytes: 125}}
 	d.names[fits] = "fits"
-	if v, _ := d.core.Offer(d.now, fits); v != shed.Waits {
+	if v, _ := d.core.Offer(d.now, fits); v != entry.Waits {
 		t.Fatalf("an eighth: %v %v", v, fits.Reason)
 	}
 	d.left("b:a2 evicted, b:a1 evicted")

@@ -10,7 +10,7 @@
 // # What comes in
 //
 // With n waiting and all slots taken, a newcomer joins if these hold
-// (shed.EntryCheck decides, from these figures):
+// (entry.Check decides, from these figures):
 //
 //   - There is a place: n is under the bound (by default twice the limit in force,
 //     at least 2048), and the classes up to its own fill less than their share of it.
@@ -29,7 +29,7 @@
 // no slot even when one is free; the median is scaled down while fewer are in flight
 // than when it was taken. Without evidence for X or the service time, neither
 // refuses any work; a median that would refuse is put to the test by one request at
-// a time, so that an old slow estimate cannot keep itself alive (see shed.Meter).
+// a time, so that an old slow estimate cannot keep itself alive (see entry.Meter).
 //
 // # What goes next
 //
@@ -40,7 +40,7 @@
 //   - A slot that was taken while a waiter of the highest class waiting ran out of time
 //     is kept for the next arrival of that class, for one mean gap between its arrivals,
 //     within 2 % of the slot time: a stay shorter than the work does not hand the slots
-//     to lower classes (see shed.Hold).
+//     to lower classes (see entry.Hold).
 //   - Inside a class the caller that has had least slot time for its weight goes next.
 //   - Inside a caller the oldest goes first until it has waited half its longest
 //     stay. From then on the newest goes first: under lasting overload the oldest

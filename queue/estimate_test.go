@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -14,7 +15,7 @@ func (d *desk) steady(level priority.Level, service time.Duration, n int) {
 	for range n {
 		d.core.Release(d.now, d.held[0], shed.Ignored)
 		w := &queue.Waiter{Ticket: queue.Ticket{Level: level}}
-		if v, _ := d.core.Offer(d.now, w); v != shed.In {
+		if v, _ := d.core.Offer(d.now, w); v != entry.In {
 			d.t.Fatalf("%v %v", v, w.Reason)
 		}
 		d.now = d.now.Add(service)
@@ -76,7 +77,7 @@ func TestAnOldSlowEstimateDoesNotRefuseEverybodyForEver(t *testing.T) {
 	served, refused := 0, 0
 	for range 100 { // one request every 10 ms, 1 s to live, and the work takes 5 ms
 		w := &queue.Waiter{Ticket: queue.Ticket{Deadline: d.now.Add(time.Second)}}
-		if v, _ := d.core.Offer(d.now, w); v == shed.In {
+		if v, _ := d.core.Offer(d.now, w); v == entry.In {
 			d.core.Release(d.now.Add(5*time.Millisecond), w.Grant, shed.Served)
 			served++
 		} else {
@@ -104,7 +105,7 @@ func TestARightSlowEstimateIsTriedByOneAtATime(t *testing.T) {
 	most := 0
 	for range 1000 {
 		w := &queue.Waiter{Ticket: queue.Ticket{Deadline: d.now.Add(time.Second)}}
-		if v, _ := d.core.Offer(d.now, w); v == shed.In {
+		if v, _ := d.core.Offer(d.now, w); v == entry.In {
 			flying = append(flying, work{w.Grant, d.now.Add(2 * time.Second)})
 		}
 		most = max(most, len(flying))
@@ -132,7 +133,7 @@ func TestAMixOfLongAndShortWorkServesTheShort(t *testing.T) {
 		if i%5 > 2 { // two in five
 			w.Deadline, took = d.now.Add(time.Second), 10*time.Millisecond
 		}
-		if v, _ := d.core.Offer(d.now, w); v == shed.In {
+		if v, _ := d.core.Offer(d.now, w); v == entry.In {
 			d.now = d.now.Add(took)
 			d.core.Release(d.now, w.Grant, shed.Served)
 			if took < time.Second {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -60,9 +61,9 @@ func newLoad(t testing.TB, c queue.Config, parties ...*party) *load {
 func (l *load) offer(w *queue.Waiter) {
 	w.Ticket = l.owner[w].ticket
 	switch v, evicted := l.core.Offer(l.now, w); {
-	case v == shed.In:
+	case v == entry.In:
 		l.start(w)
-	case v == shed.Out || evicted != nil:
+	case v == entry.Out || evicted != nil:
 		l.t.Fatalf("%v for %+v: %v", v, w.Ticket, w.Reason)
 	}
 }
@@ -230,7 +231,7 @@ func TestAFloodOfNewCallersLetsAKnownOneThrough(t *testing.T) {
 	known := &queue.Waiter{}
 	offer := func(w *queue.Waiter, caller string) {
 		w.Ticket = queue.Ticket{Caller: caller}
-		if v, _ := core.Offer(now, w); v == shed.Out {
+		if v, _ := core.Offer(now, w); v == entry.Out {
 			t.Fatal(w.Reason)
 		}
 	}

@@ -4,15 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
 // decide is the door in plain words.
-func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Duration) (shed.Verdict, shed.Reason, []*Waiter) {
+func (m *model) decide(w *Waiter, limit int, meter *entry.Meter, silence time.Duration) (entry.Verdict, shed.Reason, []*Waiter) {
 	m.core.line.find(w)
 	m.core.line.measure(w)
-	left, need := shed.Forever, time.Duration(0)
+	left, need := entry.Forever, time.Duration(0)
 	if !w.Deadline.IsZero() {
 		left = w.Deadline.Sub(m.now)
 		need = meter.Needs(m.now, w.Level, m.core.flight.n+1)
@@ -20,17 +21,17 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 			need = 0
 		}
 	}
-	if left != shed.Forever && left-need <= 0 {
-		return shed.Out, shed.DeadlineUnmeetable, nil
+	if left != entry.Forever && left-need <= 0 {
+		return entry.Out, shed.DeadlineUnmeetable, nil
 	}
 	others := len(m.grants)-m.critical < max(limit-modelReserve, 1) && len(m.grants)+m.core.hold.Kept(m.now, w.Level) < limit
 	if m.slotFor(w.Level, others, limit) {
-		return shed.In, shed.Admitted, nil
+		return entry.In, shed.Admitted, nil
 	}
 	stay := modelStay
 	switch {
 	case w.MaxWait < 0:
-		return shed.Out, shed.Capacity, nil
+		return entry.Out, shed.Capacity, nil
 	case w.MaxWait > 0:
 		stay = min(stay, w.MaxWait)
 	}
@@ -45,14 +46,14 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 				}
 			}
 		}
-		if left != shed.Forever && wait > left-need {
-			return shed.Out, shed.DeadlineUnmeetable, nil
+		if left != entry.Forever && wait > left-need {
+			return entry.Out, shed.DeadlineUnmeetable, nil
 		}
 		if above > 0 {
 			stay /= 2
 		}
 		if wait > stay {
-			return shed.Out, shed.PredictedWait, nil
+			return entry.Out, shed.PredictedWait, nil
 		}
 	}
 	return m.place(w)
@@ -61,8 +62,8 @@ func (m *model) decide(w *Waiter, limit int, meter *shed.Meter, silence time.Dur
 // modelWait is the turn after n others at such a rate; never, without one.
 func modelWait(n int, rate float64) time.Duration {
 	s := float64(n+1) / rate * float64(time.Second)
-	if rate <= 0 || s >= float64(shed.Forever) {
-		return shed.Forever
+	if rate <= 0 || s >= float64(entry.Forever) {
+		return entry.Forever
 	}
 	return time.Duration(s)
 }
@@ -84,7 +85,7 @@ func (m *model) caller(class int, name string) (line []*Waiter) {
 }
 
 // place finds room for w by number, then by bytes.
-func (m *model) place(w *Waiter) (shed.Verdict, shed.Reason, []*Waiter) {
+func (m *model) place(w *Waiter) (entry.Verdict, shed.Reason, []*Waiter) {
 	i := w.Level.Index()
 	full := len(m.waiting) >= modelBound
 	if n := m.count(0, i); n < len(m.waiting) && n >= max(int(defaultShare[i]*modelBound), 1) {
@@ -94,14 +95,14 @@ func (m *model) place(w *Waiter) (shed.Verdict, shed.Reason, []*Waiter) {
 	if full {
 		v := m.lastServed(w)
 		if v == nil {
-			return shed.Out, shed.QueueFull, nil
+			return entry.Out, shed.QueueFull, nil
 		}
 		gone = append(gone, v)
 	}
 	if m.core.config.MaxWaitingBytes > 0 && !m.core.fits(m.core.at(m.now), w, first(gone)) {
-		return shed.Out, shed.QueueBytes, nil
+		return entry.Out, shed.QueueBytes, nil
 	}
-	return shed.Waits, shed.Admitted, gone
+	return entry.Waits, shed.Admitted, gone
 }
 
 func first(w []*Waiter) *Waiter {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -205,9 +206,9 @@ func (m *model) offer() {
 	}
 	m.evictedForBytes()
 	switch v {
-	case shed.In:
+	case entry.In:
 		m.admitted(w, nil)
-	case shed.Waits:
+	case entry.Waits:
 		m.joined[w] = m.now
 		m.enter(w)
 		m.waiting = append(m.waiting, w)

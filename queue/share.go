@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/shed"
 )
 
 // share is how much of the slots one party has had, in virtual time: slot time over
@@ -86,7 +86,7 @@ type contest struct {
 }
 
 // lowPart is the reciprocal of the low side's part of the slot time.
-const lowPart = shed.LowestTurn
+const lowPart = entry.LowestTurn
 
 func newContest() contest { return contest{high: share{per: 1}, low: share{per: lowPart - 1}} }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -153,9 +154,9 @@ func playCore(t *testing.T, config queue.Config, jobs []job) []end {
 			w.Ticket = jobs[next].ticketAt(now)
 			index[w] = next
 			switch v, evictee := core.Offer(now, w); {
-			case v == shed.In:
+			case v == entry.In:
 				started(w, at)
-			case v == shed.Out:
+			case v == entry.Out:
 				refused(w, at)
 			case evictee != nil:
 				refused(evictee, at)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -82,9 +83,9 @@ func (d *drill) offer(l priority.Level) {
 	w := &queue.Waiter{Ticket: queue.Ticket{Level: l}}
 	v, evicted := d.core.Offer(d.now, w)
 	switch v {
-	case shed.In:
+	case entry.In:
 		d.takes(w)
-	case shed.Waits:
+	case entry.Waits:
 		d.joined[w] = d.now
 	default:
 		d.refused(w, 0)

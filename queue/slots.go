@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -60,7 +61,7 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 	w := s.waiter()
 	w.Ticket = t
 	v, evictee := s.core.Offer(now, w)
-	if v != shed.Waits {
+	if v != entry.Waits {
 		g, reason := w.Grant, w.Reason
 		s.idle.put(w)
 		s.settle(now, evictee)
@@ -169,7 +170,7 @@ func (s *Slots) Once(g Grant) bool {
 
 // RetryAfter counts a caller of this level that was just refused for lack of
 // capacity, and returns when it should come back: whole seconds, 1 to 60; see
-// [shed.RetryAfter].
+// [entry.RetryAfter].
 func (s *Slots) RetryAfter(l priority.Level) time.Duration {
 	now := s.epoch.Add(time.Since(s.epoch)) // as in Release
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -29,9 +30,9 @@ type ending struct {
 func (l *closedLoop) offer(w *queue.Waiter) {
 	w.Ticket = queue.Ticket{MaxWait: 10 * time.Second}
 	switch v, _ := l.core.Offer(l.now, w); v {
-	case shed.In:
+	case entry.In:
 		l.start(w)
-	case shed.Out:
+	case entry.Out:
 		l.retry = append(l.retry, w)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -88,10 +89,10 @@ const WaitBuckets = 14
 
 // WaitBound returns what the waits in bucket i stay below: 1 ms for the first, twice
 // as much for each further one. The last bucket has no bound; WaitBound returns
-// [shed.Forever] for it.
+// [entry.Forever] for it.
 func WaitBound(i int) time.Duration {
 	if i >= WaitBuckets-1 {
-		return shed.Forever
+		return entry.Forever
 	}
 	return time.Millisecond << i
 }

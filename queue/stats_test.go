@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -18,7 +19,7 @@ func TestEveryWaitFallsBelowItsBucketsBound(t *testing.T) {
 			t.Errorf("%v is in bucket %d: [%v, %v)", d, i, WaitBound(max(i-1, 0)), WaitBound(i))
 		}
 	}
-	if got := WaitBound(WaitBuckets - 1); got != shed.Forever {
+	if got := WaitBound(WaitBuckets - 1); got != entry.Forever {
 		t.Errorf("the last bucket ends at %v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -146,7 +147,7 @@ func TestCallersStartInTheDocumentedOrder(t *testing.T) {
 		core.Offer(now, &a)
 		core.Offer(now, &b)
 		core.Release(now, a.Grant, shed.Served)
-		if v, _ := core.Offer(now, &c); v != shed.Waits {
+		if v, _ := core.Offer(now, &c); v != entry.Waits {
 			t.Fatalf("the newcomer: %v, past somebody who waits", v)
 		}
 		if got := core.Next(now); got != &b {

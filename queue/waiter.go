@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -38,10 +39,10 @@ type Waiter struct {
 }
 
 // stays sets the instants of w, which joins at the given one with what the check knew.
-func (w *Waiter) stays(at time.Duration, a *shed.Arrival, service time.Duration) {
+func (w *Waiter) stays(at time.Duration, a *entry.Arrival, service time.Duration) {
 	w.joined = at
 	stay := a.MaxWait
-	if a.Remaining != shed.Forever {
+	if a.Remaining != entry.Forever {
 		stay = min(stay, a.Remaining-service)
 	}
 	w.half = after(at, stay/2)

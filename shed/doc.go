@@ -1,4 +1,5 @@
-// Package shed decides how much work is let in, and which work is turned away.
+// Package shed decides how much work is let in: the control laws, and the closed lists
+// of outcomes and reasons. Which work is turned away is decided in package queue.
 //
 // It holds pure decisions: every function takes the time as an argument, and
 // nothing here starts a goroutine, takes a lock, or knows HTTP. The lock lives one
@@ -116,9 +117,4 @@
 //
 // [Fixed], [AIMD], [Vegas] and [Gradient2] are there to compare with, and for services
 // whose operator knows better. The program in bench runs them all through the same overloads.
-//
-// # Which work is turned away
-//
-// [EntryCheck] decides about one arrival from what [Meter] has observed; [RetryAfter]
-// tells the refused when to return.
 package shed

@@ -3,6 +3,8 @@ package shed
 import (
 	"fmt"
 	"time"
+
+	"github.com/headgate-go/headgate/priority"
 )
 
 // Limit is the configuration of a law: how the number of slots is found. It is a
@@ -93,6 +95,16 @@ func (o Outcome) String() string {
 	default:
 		return "ignored"
 	}
+}
+
+// Gauge is a second opinion beside a limit: it says which levels are turned away
+// because something else than slots runs short. Package shed/pressure has one. It is
+// safe for concurrent use and must not block.
+type Gauge interface {
+	// Sheds reports whether work of this level and caller is to be turned away.
+	Sheds(now time.Time, l priority.Level, caller string) bool
+	// Lowest returns the lowest level that is still let in, at least in part.
+	Lowest(now time.Time) priority.Level
 }
 
 // Cause is why a law moved its limit. The list is closed, for metrics and logs.

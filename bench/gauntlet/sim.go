@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -144,15 +145,15 @@ func (r *run) offer(t time.Duration, req request) {
 		r.refuse(t, evicted)
 	}
 	switch verdict {
-	case shed.In:
+	case entry.In:
 		r.admit(t, id)
-	case shed.Waits:
+	case entry.Waits:
 		v.gate.depth++
 		v.waits = true
 		if r.s.Unannounced {
 			r.leaving.push(event{v.deadline, id})
 		}
-	case shed.Out:
+	case entry.Out:
 		r.refuse(t, &v.waiter)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	door "github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/shed"
@@ -152,7 +153,7 @@ func newCrowd(n int) (*crowdOf, error) {
 }
 
 func (c *crowdOf) offer(w *queue.Waiter) {
-	if v, _ := c.core.Offer(c.now, w); v != shed.Waits {
+	if v, _ := c.core.Offer(c.now, w); v != door.Waits {
 		c.err = fmt.Errorf("queue: a waiter was not taken in: %w", w.Reason)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/internal/size/traffic"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
@@ -93,9 +94,9 @@ func (g *Gate) offer(r traffic.Record) {
 		g.leave(g.of[evicted])
 	}
 	switch verdict {
-	case shed.In:
+	case entry.In:
 		g.start(v)
-	case shed.Out:
+	case entry.Out:
 		g.leave(v)
 	}
 	g.settle()

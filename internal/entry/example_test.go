@@ -1,16 +1,17 @@
-package shed_test
+package entry_test
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
-func ExampleEntryCheck() {
-	door := shed.EntryCheck{Rate: 100, Service: 20 * time.Millisecond}
-	newcomer := shed.Arrival{
+func ExampleCheck() {
+	door := entry.Check{Rate: 100, Service: 20 * time.Millisecond}
+	newcomer := entry.Arrival{
 		Level:     priority.Normal,
 		Ahead:     30, // 310 ms at 100 a second
 		Bound:     64,
@@ -29,7 +30,7 @@ func ExampleEntryCheck() {
 }
 
 func ExampleMeter() {
-	var meter shed.Meter
+	var meter entry.Meter
 	now := time.Unix(0, 0)
 	for range 32 {
 		now = now.Add(10 * time.Millisecond)
@@ -43,7 +44,7 @@ func ExampleMeter() {
 }
 
 func ExampleRetryAfter() {
-	var back shed.RetryAfter
+	var back entry.RetryAfter
 	now := time.Unix(0, 0)
 	for range 10 {
 		back.Admitted(now, priority.Normal) // ten a second

@@ -1,4 +1,4 @@
-package shed
+package entry
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // Meter observes what slots really do: how fast they come free while all are
@@ -90,8 +91,8 @@ func (m *Meter) known(now time.Time) bool {
 
 // Done records that a piece of work of the given level held its slot for so long,
 // and how much work was in flight, itself included, when it got it.
-func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, crowd int, o Outcome) {
-	if o != Served && o != TimedOut {
+func (m *Meter) Done(now time.Time, l priority.Level, held time.Duration, crowd int, o shed.Outcome) {
+	if o != shed.Served && o != shed.TimedOut {
 		return
 	}
 	v := &m.level[l.Index()]

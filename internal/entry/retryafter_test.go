@@ -1,15 +1,15 @@
-package shed_test
+package entry_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/shed"
 )
 
 func TestRetryAfterIsOneSecondOnAQuietDay(t *testing.T) {
-	var c shed.RetryAfter
+	var c entry.RetryAfter
 	now := time.Unix(1e9, 0)
 	c.Admitted(now, priority.Normal)
 	if got := c.Refused(now, priority.Normal, 0); got != time.Second {
@@ -18,7 +18,7 @@ func TestRetryAfterIsOneSecondOnAQuietDay(t *testing.T) {
 }
 
 func TestRetryAfterIsTheTimeToServeThoseSentAway(t *testing.T) {
-	var c shed.RetryAfter
+	var c entry.RetryAfter
 	now := time.Unix(1e9, 0)
 	for range 10 { // ten seconds of 20 admissions and 100 refusals a second
 		for range 20 {
@@ -40,7 +40,7 @@ func TestRetryAfterIsTheTimeToServeThoseSentAway(t *testing.T) {
 }
 
 func TestRetryAfterForgetsWhoIsDueBack(t *testing.T) {
-	var c shed.RetryAfter
+	var c entry.RetryAfter
 	now := time.Unix(1e9, 0)
 	for range 10 {
 		c.Admitted(now, priority.Normal) // one a second in the window of the first second
@@ -61,7 +61,7 @@ func TestRetryAfterForgetsWhoIsDueBack(t *testing.T) {
 }
 
 func TestRetryAfterDoublesWhileNothingIsAdmitted(t *testing.T) {
-	var c shed.RetryAfter
+	var c entry.RetryAfter
 	start := time.Unix(1e9, 0)
 	for _, want := range []struct{ after, v time.Duration }{
 		{0, 1}, {1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 30}, {3600, 30},
@@ -80,7 +80,7 @@ func TestRetryAfterDoublesWhileNothingIsAdmitted(t *testing.T) {
 func TestRetryAfterSpreadsEvenlyOverVToTwoV(t *testing.T) {
 	seen := map[time.Duration]int{}
 	for i := range 1000 {
-		var c shed.RetryAfter
+		var c entry.RetryAfter
 		now := time.Unix(1e9, 0)
 		c.Refused(now, priority.Normal, 0)
 		seen[c.Refused(now.Add(7*time.Second), priority.Normal, float64(i)/1000)]++
@@ -98,7 +98,7 @@ func TestRetryAfterSpreadsEvenlyOverVToTwoV(t *testing.T) {
 func FuzzRetryAfter(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 250, 3, 4}, 0.5)
 	f.Fuzz(func(t *testing.T, ops []byte, random float64) {
-		var c shed.RetryAfter
+		var c entry.RetryAfter
 		now := time.Unix(1e9, 0)
 		for _, op := range ops {
 			switch op % 4 {

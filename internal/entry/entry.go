@@ -1,10 +1,11 @@
-package shed
+package entry
 
 import (
 	"math"
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // LowestTurn is how many dispatches from the queue hold one that goes to the lowest
@@ -14,9 +15,9 @@ const LowestTurn = 20
 // Forever as an Arrival's Remaining means: no deadline.
 const Forever = time.Duration(math.MaxInt64)
 
-// EntryCheck decides which work gets a slot, which waits and which is turned away, from
+// Check decides which work gets a slot, which waits and which is turned away, from
 // what has been observed. It is a plain value; deciding is pure and O(1).
-type EntryCheck struct {
+type Check struct {
 	Rate    float64       // slots coming free per second; zero: not known, no work is refused for a predicted wait
 	Service time.Duration // time that work needs once it has a slot; zero: not known
 }
@@ -68,14 +69,14 @@ func (v Verdict) String() string {
 // twentieth of Rate, its part of the dispatches, so that it is slowed and not shut
 // out. A wait that does not fit in what the deadline leaves is DeadlineUnmeetable, one
 // longer than MaxWait, or half of it where Above is known, is PredictedWait.
-func (d EntryCheck) Decide(a Arrival) (Verdict, Reason) {
+func (d Check) Decide(a Arrival) (Verdict, shed.Reason) {
 	switch {
 	case !d.InTime(a.Remaining):
-		return Out, DeadlineUnmeetable
+		return Out, shed.DeadlineUnmeetable
 	case a.Slot:
-		return In, Admitted
+		return In, shed.Admitted
 	case a.MaxWait <= 0:
-		return Out, Capacity
+		return Out, shed.Capacity
 	}
 	wait := d.wait(&a)
 	if a.Above > 0 { // the difference of two flows: it varies more, and past half a stay the order turns
@@ -83,23 +84,23 @@ func (d EntryCheck) Decide(a Arrival) (Verdict, Reason) {
 	}
 	switch {
 	case a.Remaining != Forever && wait > a.Remaining-d.Service:
-		return Out, DeadlineUnmeetable
+		return Out, shed.DeadlineUnmeetable
 	case wait > a.MaxWait:
-		return Out, PredictedWait
+		return Out, shed.PredictedWait
 	case a.Depth >= a.Bound && !a.Outranks:
-		return Out, QueueFull
+		return Out, shed.QueueFull
 	}
-	return Waits, Admitted
+	return Waits, shed.Admitted
 }
 
 // InTime reports whether work that has this much time left can be done at all.
-func (d EntryCheck) InTime(remaining time.Duration) bool {
+func (d Check) InTime(remaining time.Duration) bool {
 	return remaining > d.Service && remaining > 0 || remaining == Forever
 }
 
 // wait predicts the stay: behind all that goes first, or for the lowest level behind
 // its own alone, on the turns that are always its own.
-func (d EntryCheck) wait(a *Arrival) time.Duration {
+func (d Check) wait(a *Arrival) time.Duration {
 	if !(d.Rate > 0) {
 		return 0
 	}
@@ -120,14 +121,4 @@ func stay(ahead int, rate float64) time.Duration {
 		return Forever
 	}
 	return time.Duration(s)
-}
-
-// Gauge is a second opinion beside a limit: it says which levels are turned away
-// because something else than slots runs short. Package shed/pressure has one. It is
-// safe for concurrent use and must not block.
-type Gauge interface {
-	// Sheds reports whether work of this level and caller is to be turned away.
-	Sheds(now time.Time, l priority.Level, caller string) bool
-	// Lowest returns the lowest level that is still let in, at least in part.
-	Lowest(now time.Time) priority.Level
 }

@@ -1,4 +1,4 @@
-package shed_test
+package entry_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -14,7 +15,7 @@ var meterStart = time.Unix(1e9, 0)
 
 // serve feeds the meter with slots that come free with exponential gaps, at the
 // given rate, for so long, and returns the time it is then.
-func serve(m *shed.Meter, r *rand.Rand, now time.Time, rate float64, d time.Duration) time.Time {
+func serve(m *entry.Meter, r *rand.Rand, now time.Time, rate float64, d time.Duration) time.Time {
 	for end := now.Add(d); now.Before(end); {
 		gap := time.Duration(r.ExpFloat64() / rate * float64(time.Second))
 		now = now.Add(gap)
@@ -26,7 +27,7 @@ func serve(m *shed.Meter, r *rand.Rand, now time.Time, rate float64, d time.Dura
 func TestMeterFindsTheRateWithinAFewCompletions(t *testing.T) {
 	for _, rate := range []float64{4, 178, 4000} {
 		r := rand.New(rand.NewPCG(1, 1))
-		var m shed.Meter
+		var m entry.Meter
 		now := serve(&m, r, meterStart, 50, 10*time.Second)
 		now = serve(&m, r, now, rate, max(time.Second, time.Duration(40/rate*float64(time.Second))))
 		var logSum float64
@@ -46,7 +47,7 @@ func TestMeterFindsTheRateWithinAFewCompletions(t *testing.T) {
 }
 
 func TestMeterHearsSilence(t *testing.T) {
-	var m shed.Meter
+	var m entry.Meter
 	now := serve(&m, rand.New(rand.NewPCG(1, 1)), meterStart, 1000, time.Second)
 	before, _ := m.Rate(now, 0)
 	after, ok := m.Rate(now.Add(time.Second), time.Second)
@@ -56,7 +57,7 @@ func TestMeterHearsSilence(t *testing.T) {
 }
 
 func TestMeterHasNoEvidenceAtFirstAndForgetsIt(t *testing.T) {
-	var m shed.Meter
+	var m entry.Meter
 	check := func(when string, now time.Time, want bool) {
 		t.Helper()
 		if _, ok := m.Rate(now, 0); ok != want {
@@ -87,7 +88,7 @@ func TestMeterHasNoEvidenceAtFirstAndForgetsIt(t *testing.T) {
 }
 
 func TestMeterReadsMediansPerLevelAndOnlyOfWorkThatTellsSomething(t *testing.T) {
-	var m shed.Meter
+	var m entry.Meter
 	r := rand.New(rand.NewPCG(3, 3))
 	now := meterStart
 	for range 200 {
@@ -112,7 +113,7 @@ func TestMeterReadsMediansPerLevelAndOnlyOfWorkThatTellsSomething(t *testing.T) 
 func FuzzMeterMedian(f *testing.F) {
 	f.Add([]byte{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4})
 	f.Fuzz(func(t *testing.T, values []byte) {
-		var m shed.Meter
+		var m entry.Meter
 		for i, v := range values {
 			m.Done(meterStart, priority.Normal, time.Duration(v), 1, shed.Served)
 			last := values[max(0, i-14) : i+1]
@@ -134,7 +135,7 @@ func FuzzMeterMedian(f *testing.F) {
 }
 
 func TestAMedianThatProvesWrongIsNotUsed(t *testing.T) {
-	var m shed.Meter
+	var m entry.Meter
 	now := meterStart
 	for range 20 {
 		m.Done(now, priority.Normal, 5*time.Second, 1, shed.Served)

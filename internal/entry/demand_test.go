@@ -1,16 +1,16 @@
-package shed_test
+package entry_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/shed"
 )
 
 func TestDemandFollowsWhatArrives(t *testing.T) {
-	var d shed.Demand
+	var d entry.Demand
 	now := time.Unix(1e9, 0)
 	if d.Rate(now, priority.High) != 0 {
 		t.Fatal("a rate without evidence")
@@ -49,7 +49,7 @@ func TestDemandFollowsWhatArrives(t *testing.T) {
 }
 
 func TestSlotsAreShortWhenNewcomersKeepFindingNone(t *testing.T) {
-	var d shed.Demand
+	var d entry.Demand
 	start := time.Unix(1e9, 0)
 	for _, step := range []struct {
 		at    time.Duration
@@ -74,7 +74,7 @@ func TestHoldKeepsWhatWasWaitedFor(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Unix(1e9, 0)
 	at := func(n int) time.Time { return start.Add(time.Duration(n) * ms) }
-	var h shed.Hold
+	var h entry.Hold
 	h.Freed(at(1), at(0), 10*ms, 4)
 	if h.Kept(at(1), priority.Batch) != 0 {
 		t.Error("kept without a miss")
@@ -112,7 +112,7 @@ func TestHoldKeepsWhatWasWaitedFor(t *testing.T) {
 func TestHoldIsBoundedToAFiftiethOfTheSlotTime(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Unix(1e9, 0)
-	var h shed.Hold
+	var h entry.Hold
 	idle := time.Duration(0)
 	const length = 60 * time.Second
 	for now := start; now.Before(start.Add(length)); now = now.Add(100 * ms) {

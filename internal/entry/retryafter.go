@@ -1,4 +1,4 @@
-package shed
+package entry
 
 import (
 	"math"
