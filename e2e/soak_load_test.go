@@ -43,6 +43,18 @@ func (c *tally) unanswered(what string, err error) {
 	}
 }
 
+// of counts the answers whose name ends so.
+func (c *tally) of(end string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for what, count := range c.counts {
+		if strings.HasSuffix(what, " "+end) {
+			n += count
+		}
+	}
+	return n
+}
+
 func (c *tally) report(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +87,7 @@ func (s *soak) load(d time.Duration) {
 	run := func(n int, rest time.Duration, one func()) {
 		for range n {
 			clients.Go(func() {
-				for pauseFor(ctx, jitter(rest)) {
+				for pauseFor(ctx, jitter(rest*time.Duration(*soakEase))) {
 					one()
 				}
 			})
@@ -87,6 +99,7 @@ func (s *soak) load(d time.Duration) {
 	run(4, 20*time.Millisecond, func() { s.vanish(h1) })
 	run(4, 200*time.Millisecond, func() { s.stream(h1) })
 	run(4, 200*time.Millisecond, s.socket)
+	run(1, 150*time.Millisecond, func() { s.hostile(&clients) }) // one in about a hundred
 	clients.Wait()
 }
 

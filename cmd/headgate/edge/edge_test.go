@@ -297,38 +297,6 @@ func TestAnUpstreamThatIsAwayIsABadGateway(t *testing.T) {
 	}
 }
 
-// An upstream that dies after its head and before its body: the client hears 502. One
-// that dies later breaks the client's answer off as well.
-func TestAnAnswerThatBreaksOff(t *testing.T) {
-	for name, c := range map[string]struct {
-		first string
-		want  int // 0: broken off
-	}{
-		"before its first byte": {"", 502},
-		"in the middle":         {strings.Repeat("x", 64<<10), 0},
-	} {
-		e, _, _ := started(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "100000")
-			io.WriteString(w, c.first)
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		}), "outbound: {retry: {attempts: 1}}")
-		server := httptest.NewServer(e.handler)
-		resp, err := http.Get(server.URL)
-		if err == nil {
-			_, err = io.ReadAll(resp.Body)
-			resp.Body.Close()
-		}
-		if c.want != 0 && (err != nil || resp.StatusCode != c.want) {
-			t.Errorf("%s: %v, %v, want %d", name, resp, err, c.want)
-		}
-		if c.want == 0 && err == nil {
-			t.Errorf("%s: made whole", name)
-		}
-		server.Close()
-	}
-}
-
 func TestForwardingFieldsOfStrangersAreNotPassedOn(t *testing.T) {
 	shows := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Join(r.Header["X-Forwarded-For"], ", ")+" "+r.Host)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,4 +113,52 @@ func TestABrokenRequestIsTheClientsMistake(t *testing.T) {
 			t.Errorf("learned about the upstream: %+v", op.Ended)
 		}
 	}
+}
+
+// An upstream that dies after its head and before its body: the client hears 502. One
+// that dies later breaks the client's answer off as well, once what came has been sent.
+func TestAnAnswerThatBreaksOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		length, came int
+		want         int
+	}{
+		"before its first byte":  {100_000, 0, 502},
+		"after a few":            {100_000, 4, 200},
+		"in the middle":          {100_000, 64 << 10, 200},
+		"after a few, in chunks": {0, 4, 200},
+	} {
+		e, _, _ := started(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.length > 0 {
+				w.Header().Set("Content-Length", strconv.Itoa(c.length))
+			}
+			io.WriteString(w, strings.Repeat("x", c.came))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}), "outbound: {retry: {attempts: 1}}")
+		for _, major := range []int{1, 2} {
+			resp, body, err := brokenOff(t, e, major)
+			if resp == nil || resp.StatusCode != c.want {
+				t.Errorf("%s, HTTP/%d: %v, %v, want status %d", name, major, resp, err, c.want)
+			} else if c.want == 200 && (err == nil || len(body) != c.came) {
+				t.Errorf("%s, HTTP/%d: %d bytes of the %d that came, %v", name, major, len(body), c.came, err)
+			}
+		}
+	}
+}
+
+// brokenOff asks for /, over HTTP/1 or HTTP/2.
+func brokenOff(t *testing.T, e *edge, major int) (resp *http.Response, body []byte, err error) {
+	server := httptest.NewUnstartedServer(e.handler)
+	server.EnableHTTP2 = major == 2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	if resp, err = server.Client().Get(server.URL); err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	if resp.ProtoMajor != major {
+		t.Fatalf("spoke %s", resp.Proto)
+	}
+	body, err = io.ReadAll(resp.Body)
+	return resp, body, err
 }

@@ -90,16 +90,17 @@ func (p *patience) commit() {
 }
 
 // brokenOff answers in place of an answer that ended before its first byte, of which
-// the proxy knows no better than to abort.
+// the proxy knows no better than to abort. Of one that ended later, what is buffered is
+// sent before the connection breaks: a client then has a status, and knows how far the
+// answer came.
 func (p *patience) brokenOff(r *http.Request) {
-	if p.status == 0 {
-		return // nothing is held back: whatever happens goes on up
-	}
-	switch e := recover(); e {
-	case http.ErrAbortHandler:
-	case nil: // runtime.Goexit
+	switch e := recover(); {
+	case e == nil: // no panic, or runtime.Goexit
 		return
-	default:
+	case e != http.ErrAbortHandler:
+		panic(e)
+	case p.status == 0:
+		_ = p.FlushError()
 		panic(e)
 	}
 	status := statusOf(context.Cause(r.Context()))
