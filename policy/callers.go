@@ -28,8 +28,8 @@ type apiKey struct {
 
 // key is one credential and what is known of its holder.
 type key struct {
-	Key     string `yaml:"key"`    // the credential itself, or
-	SHA256  string `yaml:"sha256"` // its hash in hexadecimal, so that the file is no secret
+	Key     string `yaml:"key"`                                // the credential itself, or
+	SHA256  string `yaml:"sha256" pattern:"^[0-9a-fA-F]{64}$"` // its hash in hexadecimal, so that the file is no secret
 	Name    string `yaml:"name"`
 	Plan    string `yaml:"plan"`
 	Alias   string `yaml:"alias"`

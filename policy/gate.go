@@ -24,9 +24,10 @@ type gate struct {
 	Deadline    deadline         `yaml:"deadline"`
 	LevelHeader string           `yaml:"level_header"`
 	Routes      map[string]route `yaml:"routes"`
-	Headers     []string         `yaml:"headers"`
-	Shadow      []string         `yaml:"shadow"`
-	Outcomes    string           `yaml:"outcomes"`
+	Preflights  string           `yaml:"preflights" words:"uncharged,as-others,answered"`
+	Headers     []string         `yaml:"headers" words:"ietf-draft-11,x-ratelimit"`
+	Shadow      []string         `yaml:"shadow" words:"rate,capacity"`
+	Outcomes    string           `yaml:"outcomes" words:"watch,off"`
 }
 
 func (g *gate) options(at place, ls limits) admission.Options {
@@ -39,6 +40,7 @@ func (g *gate) options(at place, ls limits) admission.Options {
 		Deadline: g.Deadline.options(at.in("deadline")),
 		HTTP: admission.HTTP{
 			LevelHeader:             g.LevelHeader,
+			Preflights:              word(at.in("preflights"), g.Preflights, preflights),
 			RateLimitHeaders:        names(at.in("headers"), g.Headers, headerSets),
 			DisableResponseWrapping: unwatched(at.in("outcomes"), g.Outcomes),
 		},

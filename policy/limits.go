@@ -20,12 +20,13 @@ type limitSet struct {
 	Anonymous *limit `yaml:"anonymous"`
 	Address   *limit `yaml:"address"`
 	Quota     *limit `yaml:"quota"`
+	Preflight *limit `yaml:"preflight"`
 	CallerCap Int    `yaml:"caller_cap"`
 }
 
 // each returns the limits with their fields, those that are not set as nil.
 func (l *limitSet) each() []fieldLimit {
-	return []fieldLimit{{"rate", l.Rate}, {"anonymous", l.Anonymous}, {"address", l.Address}, {"quota", l.Quota}}
+	return []fieldLimit{{"rate", l.Rate}, {"anonymous", l.Anonymous}, {"address", l.Address}, {"quota", l.Quota}, {"preflight", l.Preflight}}
 }
 
 type fieldLimit struct {
@@ -34,7 +35,7 @@ type fieldLimit struct {
 }
 
 func (l *limitSet) fill(at place, ls limits, opts *admission.Options) {
-	for i, into := range []*ratelimit.Limiter{&opts.Rate, &opts.Anonymous, &opts.Address, &opts.Quota} {
+	for i, into := range []*ratelimit.Limiter{&opts.Rate, &opts.Anonymous, &opts.Address, &opts.Quota, &opts.HTTP.PreflightRate} {
 		one := l.each()[i]
 		*into = one.limit.limiter(at.in(one.field), ls)
 	}
@@ -65,7 +66,7 @@ type plan struct {
 	Rate   perSecond `yaml:"rate"`
 	Burst  Int       `yaml:"burst"`
 	Count  Int       `yaml:"count"`
-	Allow  string    `yaml:"allow"`
+	Allow  string    `yaml:"allow" words:"metered,everything,nothing"`
 	Cost   Int       `yaml:"cost"`
 	Level  string    `yaml:"level"`
 	Share  number    `yaml:"share"`

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -28,63 +30,19 @@ func build(text string, r Resources) (admission.Options, error) {
 }
 
 func TestMistakesNameFileLineAndField(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"unknown at the top", "gates: {}", "policy.yaml:1:1: gates: unknown field"},
-		{"unknown below", "gate:\n  limit: 4", "policy.yaml:2:3: gate.limit: unknown field"},
-		{"unknown in a route", "gate:\n  routes:\n    \"GET /a\": {lvl: high}", "policy.yaml:3:16: gate.routes.GET /a.lvl: unknown field"},
-		{"given twice", "gate:\n  name: a\n  name: b", "policy.yaml:3:3: "},
-		{"not YAML", "gate: [", "policy.yaml:1: "},
-		{"a list for a section", "gate:\n  - 1", "policy.yaml:2:"},
-		{"two documents", "gate: {}\n---\ngate: {}", "policy.yaml:3:1: a second document"},
-		{"half a request", "gate:\n  limits:\n    rate:\n      burst: 1.5\n", "policy.yaml:4:14: gate.limits.rate.burst: must be a whole number, not \"1.5\""},
-		{"word for a number", "gate:\n  limits: {caller_cap: ten}", "policy.yaml:2:24: gate.limits.caller_cap: must be a whole number"},
-		{"list for a number", "gate:\n  limits: {caller_cap: [1]}", "policy.yaml:2:24: gate.limits.caller_cap: must be a single value"},
-		{"rate without unit", "gate:\n  limits:\n    rate: {rate: 50, burst: 1}", "policy.yaml:3:18: gate.limits.rate.rate: must be a rate such as 50/s"},
-		{"no duration", "gate:\n  capacity:\n    max_wait: 5", "policy.yaml:3:15: gate.capacity.max_wait: must be a time"},
-		{"no level", "gate:\n  routes:\n    /a: {level: urgent}", "policy.yaml:3:17: gate.routes./a.level: must be batch, normal, high or critical"},
-		{"no size", "gate:\n  capacity: {max_waiting_bytes: 1TB}", "policy.yaml:2:33: gate.capacity.max_waiting_bytes: must be a size"},
-		{"size beyond numbers", "gate:\n  capacity: {max_waiting_bytes: 9999999999GiB}", "policy.yaml:2:33: gate.capacity.max_waiting_bytes: must be a size"},
-		{"burst missing", "gate:\n  limits:\n    rate: {rate: 5/s}", "policy.yaml:3:11: gate.limits.rate: ratelimit"},
-		{"in a block", "gate:\n  limits:\n    rate:\n      rate: 5/s", "policy.yaml:4:7: gate.limits.rate: ratelimit"},
-		{"negative rate", "gate:\n  limits:\n    rate: {rate: -5/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
-		{"rate not a number", "gate:\n  limits:\n    rate: {rate: NaN/s, burst: 1}", "policy.yaml:3:11: gate.limits.rate: "},
-		{"two laws", "gate:\n  capacity:\n    limit: {fixed: 3, throughput: {}}", "policy.yaml:3:12: gate.capacity.limit: one law, not 2"},
-		{"law out of range", "gate:\n  capacity:\n    limit: {aimd: {backoff: 2}}", "policy.yaml:3:12: gate.capacity.limit: shed: AIMD.Backoff"},
-		{"pressure", "gate:\n  pressure: {heap: {high: 0.5, low: 0.9}}", "policy.yaml:2:13: gate.pressure: pressure: Guard.Signals[0]"},
-		{"no slots", "gate:\n  capacity:\n    limit: {fixed: 0}", "policy.yaml:3:12: gate.capacity.limit: shed: Fixed = 0"},
-		{"min above max", "gate:\n  pools:\n    db: {limit: {throughput: {min: 9, max: 3}}}", "gate.pools.db.limit: shed: Throughput.Max = 3"},
-		{"pool that is not there", "gate:\n  routes:\n    /a: {pool: db}", "policy.yaml:3:16: gate.routes./a.pool: unknown \"db\": gate.pools is empty"},
-		{"one of other pools", "gate:\n  pools: {x: {limit: {fixed: 1}}}\n  routes:\n    /a: {pool: db}", "policy.yaml:4:16: gate.routes./a.pool: unknown \"db\"; there are: x"},
-		{"patterns in conflict", "gate:\n  routes:\n    /a/{x}: {}\n    /{y}/b: {}", "policy.yaml:4:13: gate.routes./{y}/b: "},
-		{"exempt and more", "gate:\n  routes:\n    /a: {exempt: true, cost: 2}", "policy.yaml:3:18: gate.routes./a.exempt: excludes"},
-		{"cap and stream", "gate:\n  routes:\n    /a: {cap: 1, stream: 2}", "policy.yaml:3:15: gate.routes./a.cap: not together"},
-		{"negative cost", "gate:\n  routes:\n    /a: {cost: -1}", "policy.yaml:3:16: gate.routes./a.cost: must be"},
-		{"negative timeout", "gate:\n  routes:\n    /a: {timeout: -1s}", "policy.yaml:3:19: gate.routes./a.timeout: must be"},
-		{"bad proxy", "gate:\n  client_ip:\n    trusted: [10.0.0.0/99]", "gate.client_ip: caller: ClientIP.Trusted[0]"},
-		{"bad digest", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{sha256: abc}]}", "policy.yaml:3:37: gate.callers.0.api_key.keys.0: sha256 must be"},
-		{"same key twice", "gate:\n  callers:\n    - api_key: {header: X-K, keys: [{key: a}, {key: a}]}", "gate.callers.0.api_key.keys.1: the same key twice"},
-		{"no way to tell", "gate:\n  callers:\n    - {}", "policy.yaml:3:7: gate.callers.0: one of api_key"},
-		{"two ways to tell", "gate:\n  callers:\n    - {header: A, address: true}", "gate.callers.0: one of api_key"},
-		{"unknown layer", "gate:\n  shadow: [queue]", "policy.yaml:2:11: gate.shadow: unknown \"queue\"; there are: capacity, rate"},
-		{"unknown header set", "gate:\n  headers: [rfc]", "gate.headers: unknown \"rfc\""},
-		{"unknown outcomes", "gate:\n  outcomes: maybe", "policy.yaml:2:13: gate.outcomes: unknown \"maybe\""},
-		{"negative deadline", "gate:\n  deadline: {longest: -1s}", "policy.yaml:2:23: gate.deadline.longest: must not"},
-		{"unknown allowance", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {allow: all}}}", "gate.limits.rate.plans.a.allow: unknown"},
-		{"plan beyond sense", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {share: 2}}}", "gate.limits.rate: "},
-		{"count and rate", "gate:\n  limits:\n    quota: {rate: 1/s, count: 5, per: 24h}", "policy.yaml:3:12: gate.limits.quota: either rate"},
-		{"count without per", "gate:\n  limits:\n    quota: {count: 5}", "policy.yaml:3:12: gate.limits.quota: ratelimit/window"},
-		{"plan of a count", "gate:\n  limits:\n    quota: {count: 5, per: 24h, plans: {a: {rate: 1/s}}}", "gate.limits.quota.plans.a: a plan of a count"},
-		{"plan of no count", "gate:\n  limits:\n    quota: {count: 5, per: 24h, plans: {a: {}}}", "gate.limits.quota.plans.a.count: must be"},
-		{"count in a plan of a rate", "gate:\n  limits:\n    rate: {rate: 1/s, burst: 1, plans: {a: {count: 3}}}", "gate.limits.rate.plans.a.count: a plan of a rate"},
-		{"redis and no way to it", "redis: redis://h:1\ngate:\n  limits:\n    rate: {rate: 1/s, burst: 1}", "policy.yaml:4:11: gate.limits.rate: redis is set"},
-		{"outbound", "outbound:\n  retry: {attempts: -1}", "outbound: "},
-		{"plans of calls that go out", "outbound:\n  rate: {rate: 1/s, burst: 1, plans: {gold: {rate: 2/s, burst: 2}}}", "policy.yaml:2:38: outbound.rate.plans: plans are of callers"},
-		{"outbound law", "outbound:\n  in_flight: {fixed: 0}", "policy.yaml:2:14: outbound.in_flight: shed: Fixed"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := build(c.text, Resources{})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v\nwant %s", err, c.want)
+	text, err := os.ReadFile("testdata/mistakes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mistakes []struct{ Name, Text, Want, Beyond string }
+	if err := yaml.Unmarshal(text, &mistakes); err != nil || len(mistakes) < 50 {
+		t.Fatalf("%d mistakes, %v", len(mistakes), err)
+	}
+	for _, m := range mistakes {
+		t.Run(m.Name, func(t *testing.T) {
+			_, err := build(m.Text, Resources{})
+			if err == nil || !strings.Contains(err.Error(), m.Want) {
+				t.Errorf("got %v\nwant %s", err, m.Want)
 			}
 		})
 	}
@@ -260,6 +218,28 @@ func TestTheExampleHoldsTheDefaults(t *testing.T) {
 	silent, _ := numbers("")
 	if !reflect.DeepEqual(said, silent) {
 		t.Errorf("the example is in force as\n%+v\nan empty file as\n%+v", said, silent)
+	}
+}
+
+// The file with every option is right, so that a schema can be held to it.
+func TestTheFileWithEveryOptionIsTaken(t *testing.T) {
+	text, err := os.ReadFile("testdata/examples.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts, err := build(string(text), Resources{Shared: func(s SharedLimit) (ratelimit.Limiter, error) {
+		return ratelimit.PerKey(s.Plan.Rate, s.Plan.Burst), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.HTTP.Preflights != admission.PreflightsAnswered || opts.HTTP.PreflightRate.Policy(ratelimit.Key{}).Burst != 200 {
+		t.Errorf("preflights are in force as %v, %v", opts.HTTP.Preflights, opts.HTTP.PreflightRate)
+	}
+	for _, field := range fields(reflect.TypeFor[Policy](), nil) {
+		if !strings.Contains(string(text), field+":") {
+			t.Errorf("the file does not show %q", field)
+		}
 	}
 }
 

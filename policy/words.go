@@ -7,6 +7,12 @@ var (
 		"ietf-draft-11": admission.IETFDraft11,
 		"x-ratelimit":   admission.XRateLimit,
 	}
+	preflights = map[string]admission.Preflights{
+		"":          admission.PreflightsUncharged,
+		"uncharged": admission.PreflightsUncharged,
+		"as-others": admission.PreflightsAsOthers,
+		"answered":  admission.PreflightsAnswered,
+	}
 	layers = map[string]admission.Layers{
 		"rate":     admission.ShadowRate,
 		"capacity": admission.ShadowCapacity,
@@ -23,6 +29,15 @@ func names[T ~uint8](at place, list []string, known map[string]T) (all T) {
 		all |= bit
 	}
 	return all
+}
+
+// word reads one word; known may hold "".
+func word[T any](at place, said string, known map[string]T) T {
+	value, ok := known[said]
+	if !ok {
+		at.wrong(unknown(said, known, ""))
+	}
+	return value
 }
 
 // unwatched reads the word for what is made of responses.

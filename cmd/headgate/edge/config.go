@@ -26,7 +26,7 @@ type Config struct {
 	Idle     policy.Duration `yaml:"idle_timeout"`
 	Stall    policy.Duration `yaml:"stall_timeout"`
 	MaxBody  policy.Bytes    `yaml:"max_body"`
-	Upgrades []string        `yaml:"upgrades"`
+	Upgrades []string        `yaml:"upgrades" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]+(/[!#$%&'*+.^_|~0-9A-Za-z-]+)?$"`
 	Drain    Drain           `yaml:"drain"`
 	Watch    policy.Duration `yaml:"watch"`
 
@@ -42,7 +42,7 @@ type Upstream struct {
 	IdleConns     policy.Int      `yaml:"idle_conns"`
 	H2C           bool            `yaml:"h2c"`
 	Signals       Signals         `yaml:"signals"`
-	Retry         string          `yaml:"retry"`
+	Retry         string          `yaml:"retry" words:"none,unsent,safe"`
 
 	parsed *url.URL
 }
@@ -57,7 +57,7 @@ func (u Upstream) connections() upstream.Connections {
 // Signals are the answers of the upstream that slow everybody down.
 type Signals struct {
 	Overload bool   `yaml:"overload"`
-	Throttle string `yaml:"throttle"`
+	Throttle string `yaml:"throttle" words:"none,host,route,caller"`
 }
 
 // TLS is the certificate to serve with; empty: none.
