@@ -17,6 +17,7 @@ type board struct {
 	seed      uint64
 	progress  io.Writer
 	program   func(context.Context, pass) *exec.Cmd
+	command   string // the options as typed, for the page
 
 	results map[cellKey][]*result
 }

@@ -17,7 +17,7 @@ func (b *board) writePage(path string) error {
 		return err
 	}
 	var page strings.Builder
-	fmt.Fprintf(&page, pageHead, runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly), b.passes)
+	fmt.Fprintf(&page, pageHead, b.command, runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly), b.often())
 	for _, s := range b.subjects {
 		fmt.Fprintf(&page, "| %s | %s |\n", s.Name, s.Does)
 	}
@@ -37,9 +37,18 @@ func (b *board) writePage(path string) error {
 	return os.WriteFile(path, []byte(strings.TrimSpace(page.String())+"\n"), 0o644)
 }
 
+// often says how many passes stand behind a figure.
+func (b *board) often() string {
+	if b.passes == 1 {
+		return "one pass each"
+	}
+	return fmt.Sprintf("medians of %d passes", b.passes)
+}
+
 const pageHead = "# The overload, on real sockets\n\n" +
 	"Made by one command, which anybody can run:\n\n" +
-	"```sh\nGOWORK=off go -C bench run . sockets -report docs/overload.md\n```\n\n" +
+	"```sh\nGOWORK=off go -C bench run . sockets %s\n```\n\n" +
+	"Without a choice of subjects and scenarios it runs all of them, in about an hour a pass; `-list` names them.\n\n" +
 	"Each subject runs in a process of its own, with the same routes over the same backend. A client sends\n" +
 	"requests at random instants, whether or not earlier ones have been answered, and gives up on each after\n" +
 	"a second. The share that is served is of what was possible: the capacity, given to the highest level\n" +
@@ -47,5 +56,5 @@ const pageHead = "# The overload, on real sockets\n\n" +
 	"equal parts. Goodput is the slot time of what was served over what could have been used. p50 and p99, in\n" +
 	"ms, are those of the first class that was served; \"refusal\" is the slowest class's 99th percentile until\n" +
 	"a refusal, in ms; \"recovery\" is how long into the last phase it takes until 95 %% are served for good.\n\n" +
-	"%s, %d cores, %s; medians of %d passes.\n\n" +
+	"%s, %d cores, %s; %s.\n\n" +
 	"| subject | wired as |\n|---|---|\n"

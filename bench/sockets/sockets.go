@@ -47,6 +47,17 @@ type options struct {
 	report              string
 }
 
+// String returns the options as they are typed after the command's name.
+func (o options) String() string {
+	words := []string{fmt.Sprintf("-passes %d -seed %d", o.passes, o.seed)}
+	for _, f := range []struct{ name, value string }{{"subjects", o.subjects}, {"scenarios", o.scenarios}, {"report", o.report}} {
+		if f.value != "" {
+			words = append(words, fmt.Sprintf("-%s %q", f.name, f.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 func (o options) run(w io.Writer) error {
 	subjects, err := choose(Subjects(), split(o.subjects, ";"), func(s Subject) string { return s.Name })
 	if err != nil {
@@ -65,7 +76,7 @@ func (o options) run(w io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &board{scenarios: scenarios, subjects: subjects, passes: o.passes, seed: o.seed, progress: os.Stderr, program: itself}
+	b := &board{scenarios: scenarios, subjects: subjects, passes: o.passes, seed: o.seed, progress: os.Stderr, program: itself, command: o.String()}
 	played := b.play(ctx)
 	return errors.Join(o.write(w, b), played)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,26 @@ func TestAPassOnRealSockets(t *testing.T) {
 	}
 	if plot := b.plot(&b.scenarios[0]); !strings.Contains(plot, "polygon") {
 		t.Error("nothing is drawn")
+	}
+}
+
+// The page names the command that made it, so that its reader can run the same.
+func TestThePageNamesItsCommand(t *testing.T) {
+	for want, o := range map[string]options{
+		`-passes 3 -seed 1`: {passes: 3, seed: 1},
+		`-passes 1 -seed 7 -subjects "nothing;headgate, fixed" -scenarios "long,deaf" -report "docs/overload.md"`: {
+			passes: 1, seed: 7, subjects: "nothing;headgate, fixed", scenarios: "long,deaf", report: "docs/overload.md"},
+	} {
+		b := small()
+		b.passes, b.command = o.passes, o.String()
+		path := filepath.Join(t.TempDir(), "overload.md")
+		if err := b.writePage(path); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(page), "run . sockets "+want+"\n") {
+			t.Errorf("%q is not on the page: %v\n%s", want, err, page)
+		}
 	}
 }
 
