@@ -54,6 +54,23 @@ func TestTheImageServesFromACleanRootAsNobody(t *testing.T) {
 	})
 }
 
+// Where there is a Docker that runs, it builds the image, and the image runs.
+func TestDockerBuildsTheImage(t *testing.T) {
+	need(t)
+	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
+		t.Skipf("no Docker that runs: %v %.100s", err, out)
+	}
+	const name = "headgate-e2e"
+	if out, err := exec.Command("docker", "build", "-q", "-f", "../cmd/headgate/install/Dockerfile", "-t", name, "..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	defer exec.Command("docker", "rmi", "-f", name).Run()
+	out, err := exec.Command("docker", "run", "--rm", "--read-only", name, "check", "-upstream", "http://h").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "listen") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestTheUnitIsHardened(t *testing.T) {
 	need(t, "systemd-analyze")
 	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "../cmd/headgate/install/headgate.service").CombinedOutput()

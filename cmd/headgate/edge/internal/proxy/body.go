@@ -91,6 +91,19 @@ func (b *body) abandon() {
 	}
 }
 
+// sent is the body as the transport has it. The proxy keeps the transport from closing the
+// request's own body, and a transport that has lost its connection waits for the read that
+// is under way: without an end to it, the answer of a silent client would never end.
+type sent struct {
+	io.ReadCloser
+	request *body
+}
+
+func (s sent) Close() error {
+	s.request.abandon()
+	return s.ReadCloser.Close()
+}
+
 type bodyKey struct{}
 
 // finish ends the reading of the request with the end of its answer. The transport closes

@@ -44,6 +44,9 @@ func New(o Options) http.Handler {
 			if o.PreserveHost {
 				r.Out.Host = r.In.Host
 			}
+			if b, ok := r.In.Body.(*body); ok && r.Out.Body != nil {
+				r.Out.Body = sent{r.Out.Body, b}
+			}
 			forward.apply(r.In, r.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ type patience struct {
 	bounded  bool      // deadline counts
 	armed    time.Time // when the write deadline was last set; zero: there is none
 	body     *body     // nil: none
+	left     int64     // of an answer of known length, what is still to come
 
 	// stalled is set when the client did not send in time. The error is of no use to
 	// tell: net/http takes a failed read for a client that left, and cancels.
@@ -81,6 +83,9 @@ func (p *patience) WriteHeader(status int) {
 
 func (p *patience) commit() {
 	if p.status != 0 {
+		if length := p.Header()["Content-Length"]; len(length) == 1 {
+			p.left, _ = strconv.ParseInt(length[0], 10, 64)
+		}
 		p.ResponseWriter.WriteHeader(p.status)
 		p.status = 0
 		if p.stream && p.body != nil {
@@ -109,10 +114,16 @@ func (p *patience) brokenOff(r *http.Request) {
 	http.Error(p.ResponseWriter, strings.ToLower(http.StatusText(status)), status)
 }
 
+// Write sends a piece at once where more is to follow: the proxy does so only where it
+// does not know the length, and the next piece may take its time. The last one goes with
+// the end of the answer.
 func (p *patience) Write(b []byte) (int, error) {
 	p.commit()
 	p.arm()
 	n, err := p.ResponseWriter.Write(b)
+	if p.left -= int64(n); p.left > 0 && err == nil {
+		_ = p.control.Flush()
+	}
 	p.disarm()
 	return n, err
 }
