@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -118,4 +121,32 @@ func mostSockets(t *testing.T, n int) int {
 		return most
 	}
 	return n
+}
+
+// loadBoth loads two servers at once.
+func loadBoth(t *testing.T, a, b string) (ofA, ofB float64) {
+	t.Helper()
+	var both sync.WaitGroup
+	both.Go(func() { ofA = load(t, a) })
+	both.Go(func() { ofB = load(t, b) })
+	both.Wait()
+	return ofA, ofB
+}
+
+var rateOf = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
+
+// load runs wrk for a second and returns requests per second.
+func load(t *testing.T, base string) float64 {
+	t.Helper()
+	out, err := exec.Command("wrk", "-t", "1", "-c", "16", "-d", fmt.Sprint(time.Second), base+"/hello").CombinedOutput()
+	m := rateOf.FindSubmatch(out)
+	if err != nil || failed.Match(out) || m == nil {
+		t.Errorf("wrk: %v\n%s", err, out)
+		return 0
+	}
+	v, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		t.Error(err)
+	}
+	return v
 }

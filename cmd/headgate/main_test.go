@@ -34,6 +34,8 @@ func TestEachCommandDoesWhatItSays(t *testing.T) {
 		{"check " + path, 0, "7 slots"},
 		{"check " + path + "x", 1, "no such file"},
 		{"check", 1, "where is the server to protect?"},
+		{"check -upstream http://h -admin=", 0, ":8080, admin none"},
+		{"check -upstream http://h", 0, ":8080, admin 127.0.0.1:9180"},
 		{"size -rps 500 -p50 30ms -p99 120ms", 0, "in flight"},
 		{"size", 1, "give -rps"},
 		{"schema", 0, `"$schema"`},

@@ -114,7 +114,11 @@ func (s *settings) clientIP() caller.ClientIP {
 
 // source is where the configuration comes from: a file, and what the command line
 // says over it.
-type source struct{ path, upstream, listen, admin string }
+type source struct {
+	path, upstream, listen, admin string
+
+	noAdmin bool // the command line says that there is none
+}
 
 // settings are a configuration as it was read. Errors found later are passed
 // through at, which knows the lines.
@@ -145,7 +149,9 @@ func (s source) load(changed *policy.Document) (*settings, error) {
 	}
 	c.Outbound.MaxWait = cmp.Or(c.Outbound.MaxWait, policy.Duration(outboundWait))
 	c.Listen = cmp.Or(s.listen, c.Listen)
-	c.Admin = cmp.Or(s.admin, c.Admin)
+	if c.Admin = cmp.Or(s.admin, c.Admin); s.noAdmin {
+		c.Admin = ""
+	}
 	c.Upstream.URL = cmp.Or(s.upstream, c.Upstream.URL)
 	return c, c.doc.At(c.validate())
 }

@@ -56,10 +56,13 @@ func (e *edge) whole(c *settings) (*policy.Document, error) {
 		return nil, err
 	}
 	doc, s := base.With(c.doc), e.source
-	for _, one := range []struct{ field, value string }{
-		{"listen: ", s.listen}, {"admin: ", s.admin}, {"upstream:\n  url: ", s.upstream},
+	for _, one := range []struct {
+		field, value string
+		empty        bool // says something, too
+	}{
+		{"listen: ", s.listen, false}, {"admin: ", s.admin, s.noAdmin}, {"upstream:\n  url: ", s.upstream, false},
 	} {
-		if one.value == "" {
+		if one.value == "" && !one.empty {
 			continue
 		}
 		said, err := policy.ParseDocument(commandName, fmt.Appendf(nil, "%s%q\n", one.field, one.value))

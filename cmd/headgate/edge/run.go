@@ -56,6 +56,7 @@ func parseFlags(args []string, stderr io.Writer) (f flags, err error) {
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
+	set.Visit(func(given *flag.Flag) { f.noAdmin = f.noAdmin || given.Name == "admin" && f.admin == "" })
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
@@ -73,7 +74,7 @@ func (f *flags) set() *flag.FlagSet {
 	set.StringVar(&f.path, "config", "", "policy `file`; without it, the defaults")
 	set.StringVar(&f.upstream, "upstream", "", "`URL` of the server to protect, over the file's")
 	set.StringVar(&f.listen, "listen", "", "`address` to serve on, over the file's")
-	set.StringVar(&f.admin, "admin", "", "`address` of metrics, probes and the live page, over the file's")
+	set.StringVar(&f.admin, "admin", "", "`address` of metrics, probes and the live page, over the file's; empty: none")
 	set.BoolVar(&f.printDefaults, "print-defaults", false, "print a file with every option and stop")
 	set.BoolVar(&f.check, "check", false, "check the configuration, print the numbers in force and stop")
 	set.BoolVar(&f.connect, "connect", false, "with -check: connect to Redis too, and say which rights lack")

@@ -40,6 +40,11 @@ var claims = map[string]bool{
 	"X-Proxyuser-Ip": true, "Wl-Proxy-Client-Ip": true, "Proxy-Client-Ip": true, "Proxy": true,
 }
 
+// claim reports whether name is one of claims. Most fields begin with another letter.
+func claim(name string) bool {
+	return name != "" && strings.IndexByte("CFPTWX", name[0]) >= 0 && claims[name]
+}
+
 // kept are what a trusted proxy alone can know, beside host and scheme.
 var kept = map[string]bool{"X-Forwarded-Port": true, "X-Forwarded-Prefix": true}
 
@@ -47,7 +52,7 @@ var kept = map[string]bool{"X-Forwarded-Port": true, "X-Forwarded-Prefix": true}
 func (f forward) apply(in *http.Request, out http.Header) {
 	trusted := f.addresses.TrustsPeer(in)
 	for name := range out {
-		if claims[name] || strings.HasPrefix(name, "X-Forwarded-") && !(trusted && kept[name]) {
+		if claim(name) || strings.HasPrefix(name, "X-Forwarded-") && !(trusted && kept[name]) {
 			delete(out, name)
 		}
 	}
@@ -55,26 +60,27 @@ func (f forward) apply(in *http.Request, out http.Header) {
 	if in.TLS != nil {
 		proto = "https"
 	}
-	chain := []string{}
 	if trusted {
 		host, proto = f.words(in, host, proto)
-		chain = f.chain(in)
+		f.write(out, f.chain(in), host, proto)
 	} else if at := peer(in); at.IsValid() {
-		chain = append(chain, at.String())
+		f.write(out, []string{at.String()}, host, proto)
+	} else {
+		f.write(out, nil, host, proto)
 	}
-	f.write(out, chain, host, proto)
 }
 
 // write tells it in the fields that are in use; the one of a single address only where
 // the edge is told by it as well.
 func (f forward) write(out http.Header, chain []string, host, proto string) {
-	if len(chain) > 0 {
-		out[forField] = []string{strings.Join(chain, ", ")}
+	values := [...]string{host, proto, elements(chain, host, proto), strings.Join(chain, ", ")} // one object
+	out[hostField], out[protoField], out[forwardedField] = values[0:1:1], values[1:2:2], values[2:3:3]
+	if len(chain) == 0 {
+		return
 	}
-	out[hostField], out[protoField] = []string{host}, []string{proto}
-	out[forwardedField] = []string{elements(chain, host, proto)}
-	if f.field != forField && f.field != forwardedField && len(chain) > 0 {
-		out[f.field] = chain[:1:1]
+	out[forField] = values[3:4:4]
+	if f.field != forField && f.field != forwardedField {
+		out[f.field] = []string{chain[0]}
 	}
 }
 
@@ -127,27 +133,26 @@ func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // elements is the chain as RFC 7239 writes it.
 func elements(chain []string, host, proto string) string {
-	var b strings.Builder
-	for i, at := range chain {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if strings.Contains(at, ":") {
-			b.WriteString(`for="[` + at + `]"`)
-		} else {
-			b.WriteString("for=" + at)
-		}
-		if i == 0 {
-			b.WriteString(";" + said(host, proto))
-		}
-	}
+	host = quoted.Replace(host)
 	if len(chain) == 0 {
-		return said(host, proto)
+		return `host="` + host + `";proto=` + proto
 	}
-	return b.String()
+	before, after := node(chain[0])
+	all := "for=" + before + chain[0] + after + `;host="` + host + `";proto=` + proto
+	for _, at := range chain[1:] {
+		before, after = node(at)
+		all += ", for=" + before + at + after
+	}
+	return all
 }
 
-func said(host, proto string) string { return `host="` + quoted.Replace(host) + `";proto=` + proto }
+// node returns what stands around an address: those with colons are quoted.
+func node(at string) (before, after string) {
+	if strings.Contains(at, ":") {
+		return `"[`, `]"`
+	}
+	return "", ""
+}
 
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 

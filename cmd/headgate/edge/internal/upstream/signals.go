@@ -27,16 +27,19 @@ type Signals struct {
 
 // Judge is the classifier of the transport to the upstream.
 func (s *Signals) Judge(resp *http.Response, err error) (verdict.Verdict, bool) {
-	var fault *ClientFault
-	if errors.As(err, &fault) {
-		return verdict.Verdict{Kind: verdict.Canceled, Final: true}, true
-	}
 	v := outbound.Classify(resp, err)
 	if err == nil {
 		v = s.heard(v, resp.StatusCode)
+	} else if ofClient(err) {
+		return verdict.Verdict{Kind: verdict.Canceled, Final: true}, true
 	}
 	v.Final = v.Final || !s.again(err)
 	return v, true
+}
+
+func ofClient(err error) bool {
+	var fault *ClientFault
+	return errors.As(err, &fault)
 }
 
 // heard is v, or a verdict without consequence when v concerns one client.
@@ -72,7 +75,7 @@ func (s *Signals) again(err error) bool {
 	case RetrySafe:
 		return true
 	case RetryUnsent:
-		return unsent(err)
+		return err != nil && unsent(err)
 	}
 	return false
 }
