@@ -125,7 +125,7 @@ func (rs *rules) rank(r *http.Request, fallback *route) *route {
 	}
 	sent, exact := match(rs.mux, rs.routes, r)
 	plain := exact && spelling.Plain(r, rs.hosts)
-	if plain && rs.folded == nil && !spelling.Slashed(r) {
+	if plain && !spelling.Slashed(r) && rs.onlyOne(sent, r) {
 		return cmp.Or(sent, fallback)
 	}
 	var m meanings
@@ -146,6 +146,19 @@ func (rs *rules) rank(r *http.Request, fallback *route) *route {
 		return sent
 	}
 	return rs.join(m)
+}
+
+// onlyOne reports whether a request that is spelled plainly, and has route sent, has no
+// other by the rules for any case.
+func (rs *rules) onlyOne(sent *route, r *http.Request) bool {
+	if rs.folded == nil {
+		return true
+	}
+	if r.URL.Path != strings.ToLower(r.URL.Path) {
+		return false
+	}
+	folded, _ := match(rs.folded, rs.folds, r)
+	return folded == nil || folded == sent
 }
 
 // match returns the route of r's pattern. Where only a final slash is missing the mux

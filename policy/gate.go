@@ -24,6 +24,7 @@ type gate struct {
 	Deadline    deadline         `yaml:"deadline"`
 	LevelHeader string           `yaml:"level_header"`
 	Routes      map[string]route `yaml:"routes"`
+	AnyCase     bool             `yaml:"any_case"`
 	Preflights  string           `yaml:"preflights" words:"uncharged,as-others,answered"`
 	Headers     []string         `yaml:"headers" words:"ietf-draft-11,x-ratelimit"`
 	Shadow      []string         `yaml:"shadow" words:"rate,capacity"`
@@ -131,7 +132,11 @@ func (g *gate) routes(at place, ls limits) map[string]admission.Rule {
 				here.in("pool").wrong(unknown(route.Pool, g.Pools, "gate.pools is empty"))
 			}
 		}
-		rules[pattern] = admission.AtLevel(priority.Level(route.Level), route.options(here, ls)...)
+		rule := admission.AtLevel(priority.Level(route.Level), route.options(here, ls)...)
+		if g.AnyCase {
+			rule = rule.AnyCase()
+		}
+		rules[pattern] = rule
 	}
 	return rules
 }

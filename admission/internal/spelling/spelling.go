@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -18,7 +19,7 @@ import (
 // r reads like without it, [Each] tells.
 func Plain(r *http.Request, hosts bool) bool {
 	p := r.URL.Path
-	return r.URL.RawPath == "" && p == Clean(p) && !strings.Contains(p, ";") &&
+	return r.URL.RawPath == "" && p == Clean(p) && !strings.ContainsAny(p, ";"+odd) &&
 		r.Method == strings.ToUpper(r.Method) && (!hosts || name(r.Host) == canonicalHost(r.Host))
 }
 
@@ -30,7 +31,7 @@ func Slashed(r *http.Request) bool {
 
 // Each calls f with every reading of r: its path as sent and unescaped once, with and
 // without parameters (";x=1") and a final slash, slashes merged and dot segments
-// removed; its host, if hosts matter, and its method as sent and in their canonical
+// removed, and what routers make of a path that is odd (see appendOdd); its host, if hosts matter, and its method as sent and in their canonical
 // spelling. The most canonical reading comes first. The request that f gets is good for
 // that call only, and has nothing but what a pattern can ask for. Each takes no more
 // than a few dozen readings, and mostly one or two.
@@ -42,6 +43,9 @@ func Each(r *http.Request, hosts bool, f func(*http.Request)) {
 	s.methods = appendNew(s.methods[:0], strings.ToUpper(r.Method), true)
 	s.methods = appendNew(s.methods, r.Method, true)
 	s.paths = appendPaths(s.paths[:0], r.URL.Path, false)
+	if strings.ContainsAny(r.URL.Path, odd) || strings.HasPrefix(r.URL.Path, "//") {
+		s.paths = appendOdd(s.paths, r.URL.Path)
+	}
 	if r.URL.RawPath != "" {
 		s.paths = appendPaths(s.paths, r.URL.RawPath, true)
 	}
@@ -94,6 +98,44 @@ func appendPaths(to []spelled, p string, escaped bool) []spelled {
 		to = appendPath(to, clean, escaped)
 	}
 	return to
+}
+
+// odd are the characters of a path, unescaped once, that some routers give a meaning.
+const odd = "\\%?#\x00"
+
+// mostOdd bounds how many ways an odd path is read in.
+const mostOdd = 8
+
+// appendOdd appends the readings of a path that is odd: unescaped once more; with
+// backslashes for slashes; as a URL without its scheme, of which what follows two slashes
+// is the host; and up to what begins a query or a fragment, or ends a text in C.
+func appendOdd(to []spelled, p string) []spelled {
+	all := []string{p}
+	for i := 0; i < len(all) && len(all) < mostOdd; i++ {
+		p := all[i]
+		if again, err := url.PathUnescape(p); err == nil {
+			all = appendNewPath(all, again)
+		}
+		all = appendNewPath(all, strings.ReplaceAll(p, "\\", "/"))
+		if strings.HasPrefix(p, "//") {
+			_, rest, _ := strings.Cut(p[2:], "/")
+			all = appendNewPath(all, "/"+rest)
+		}
+		if end := strings.IndexAny(p, "?#\x00"); end >= 0 {
+			all = appendNewPath(all, p[:end])
+		}
+	}
+	for _, p := range all[1:] {
+		to = appendPaths(to, p, false)
+	}
+	return to
+}
+
+func appendNewPath(to []string, p string) []string {
+	if slices.Contains(to, p) {
+		return to
+	}
+	return append(to, p)
 }
 
 func appendPath(to []spelled, p string, escaped bool) []spelled {

@@ -15,20 +15,21 @@ import (
 
 // Config is the file: where the edge stands, and the policy it enforces.
 type Config struct {
-	Listen   string          `yaml:"listen"`
-	Admin    string          `yaml:"admin"`
-	Hosts    []string        `yaml:"admin_hosts"`
-	Token    string          `yaml:"admin_token_file"`
-	Upstream Upstream        `yaml:"upstream"`
-	TLS      TLS             `yaml:"tls"`
-	HTTP2    HTTP2           `yaml:"http2"`
-	Header   policy.Duration `yaml:"header_timeout"`
-	Idle     policy.Duration `yaml:"idle_timeout"`
-	Stall    policy.Duration `yaml:"stall_timeout"`
-	MaxBody  policy.Bytes    `yaml:"max_body"`
-	Upgrades []string        `yaml:"upgrades" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]+(/[!#$%&'*+.^_|~0-9A-Za-z-]+)?$"`
-	Drain    Drain           `yaml:"drain"`
-	Watch    policy.Duration `yaml:"watch"`
+	Listen      string          `yaml:"listen"`
+	Admin       string          `yaml:"admin"`
+	Hosts       []string        `yaml:"admin_hosts"`
+	Token       string          `yaml:"admin_token_file"`
+	Upstream    Upstream        `yaml:"upstream"`
+	TLS         TLS             `yaml:"tls"`
+	HTTP2       HTTP2           `yaml:"http2"`
+	Header      policy.Duration `yaml:"header_timeout"`
+	Idle        policy.Duration `yaml:"idle_timeout"`
+	Stall       policy.Duration `yaml:"stall_timeout"`
+	MaxBody     policy.Bytes    `yaml:"max_body"`
+	Upgrades    []string        `yaml:"upgrades" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]+(/[!#$%&'*+.^_|~0-9A-Za-z-]+)?$"`
+	Underscores bool            `yaml:"underscores"`
+	Drain       Drain           `yaml:"drain"`
+	Watch       policy.Duration `yaml:"watch"`
 
 	policy.Policy `yaml:",inline"`
 }
@@ -93,6 +94,7 @@ const (
 func defaults() string {
 	return "# yaml-language-server: $schema=" + SchemaURL + "\n" + edgeDefaults + "\n" + strings.NewReplacer(
 		"max_wait: 60s", fmt.Sprintf("max_wait: %-3v", outboundWait),
+		"any_case: false", "any_case: true ",
 		"max_pause: 1h ", fmt.Sprintf("max_pause: %v", outboundPause),
 	).Replace(policy.Example)
 }
@@ -105,6 +107,16 @@ func (s *settings) upgrades() []string {
 		return nil
 	}
 	return s.Upgrades
+}
+
+// tellsMethodsApart reports whether a rule is about one method.
+func (s *settings) tellsMethodsApart() bool {
+	for pattern := range s.Gate.Routes {
+		if strings.ContainsAny(pattern, " \t") {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *settings) clientIP() caller.ClientIP {
@@ -135,6 +147,7 @@ func (s source) load(changed *policy.Document) (*settings, error) {
 		return nil, err
 	}
 	c := &settings{doc: changed}
+	c.Gate.AnyCase = true // the server behind may take /Export for /export, and it is not here to ask
 	c.Outbound.MaxWait, c.Outbound.MaxPause = policy.Duration(outboundWait), policy.Duration(outboundPause)
 	if err := base.Decode(&c.Config); err != nil {
 		return nil, err

@@ -131,6 +131,7 @@ func differences(old, now Config) (fields []string) {
 		{"stall_timeout", old.Stall != now.Stall},
 		{"max_body", old.MaxBody != now.MaxBody},
 		{"upgrades", !slices.Equal(old.Upgrades, now.Upgrades)},
+		{"underscores", old.Underscores != now.Underscores},
 		{"drain", old.Drain != now.Drain},
 		{"watch", old.Watch != now.Watch},
 		{"outbound", !reflect.DeepEqual(old.Outbound, now.Outbound)},

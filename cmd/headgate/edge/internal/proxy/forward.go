@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -12,8 +13,10 @@ import (
 // what a trusted proxy says of host and scheme. What a client says of itself is removed,
 // in whichever field.
 type forward struct {
-	addresses *caller.Addresses
-	field     string // canonical; the one that addresses are read from
+	addresses   *caller.Addresses
+	field       string      // canonical; the one that addresses are read from
+	underscores bool        // fields with an underscore in their names pass
+	methods     func() bool // rules tell methods apart: a field may not name another
 }
 
 const (
@@ -23,11 +26,9 @@ const (
 	protoField     = "X-Forwarded-Proto"
 )
 
-func newForward(addresses *caller.Addresses, field string) forward {
-	if field == "" {
-		field = forField
-	}
-	return forward{addresses, http.CanonicalHeaderKey(field)}
+func newForward(o Options) forward {
+	field := http.CanonicalHeaderKey(cmp.Or(o.AddressIn, forField))
+	return forward{o.Addresses, field, o.Underscores, o.Methods}
 }
 
 // claims are the fields, besides X-Forwarded-*, by which frameworks and proxies are told
@@ -38,7 +39,13 @@ var claims = map[string]bool{
 	"X-Envoy-External-Address": true, "X-Original-Forwarded-For": true, "X-Original-Host": true, "X-Host": true,
 	"X-Scheme": true, "X-Original-Url": true, "X-Rewrite-Url": true, "X-Original-Uri": true, "Client-Ip": true,
 	"X-Proxyuser-Ip": true, "Wl-Proxy-Client-Ip": true, "Proxy-Client-Ip": true, "Proxy": true,
+	"Forwarded-For": true, "X-Forward-For": true, "X-Forwarded": true, "X-Originating-Ip": true, "X-Remote-Ip": true,
+	"X-Remote-Addr": true, "X-Http-Host-Override": true,
 }
+
+// overrides are the fields by which frameworks are told of another method than the one
+// that was matched.
+var overrides = [...]string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
 // claim reports whether name is one of claims. Most fields begin with another letter.
 func claim(name string) bool {
@@ -51,8 +58,10 @@ var kept = map[string]bool{"X-Forwarded-Port": true, "X-Forwarded-Prefix": true}
 // apply writes the fields of out, the header of the request to the upstream, for in.
 func (f forward) apply(in *http.Request, out http.Header) {
 	trusted := f.addresses.TrustsPeer(in)
+	f.overrule(out)
 	for name := range out {
-		if claim(name) || strings.HasPrefix(name, "X-Forwarded-") && !(trusted && kept[name]) {
+		// A server behind a gateway interface reads X_Forwarded_For as X-Forwarded-For.
+		if !f.underscores && strings.IndexByte(name, '_') >= 0 || claim(name) || strings.HasPrefix(name, "X-Forwarded-") && !(trusted && kept[name]) {
 			delete(out, name)
 		}
 	}
@@ -67,6 +76,15 @@ func (f forward) apply(in *http.Request, out http.Header) {
 		f.write(out, []string{at.String()}, host, proto)
 	} else {
 		f.write(out, nil, host, proto)
+	}
+}
+
+// overrule removes what would make another request of it where that matters.
+func (f forward) overrule(out http.Header) {
+	for _, name := range overrides {
+		if out[name] != nil && f.methods() {
+			delete(out, name)
+		}
 	}
 }
 

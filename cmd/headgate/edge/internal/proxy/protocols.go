@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // protocols are the ones that a connection may be switched to, in lower case. What
@@ -21,11 +22,16 @@ func newProtocols(names []string) (all protocols) {
 
 // limit is the handler that removes every request to switch to a protocol that is not
 // listed, and refuses the two methods that ask for one: CONNECT, and PRI, with which a
-// connection of HTTP/2 begins where the server does not speak it.
+// connection of HTTP/2 begins where the server does not speak it. It refuses as well what
+// asks for no path.
 func (p protocols) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.Method == "PRI" {
 			refuse(w, http.StatusMethodNotAllowed)
+			return
+		}
+		if !asksForAPath(r) {
+			refuse(w, http.StatusBadRequest)
 			return
 		}
 		if r.Header["Upgrade"] != nil || r.Header["Http2-Settings"] != nil {
@@ -33,6 +39,17 @@ func (p protocols) limit(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// asksForAPath reports whether the target of r is a path that every server reads as the
+// rules have read it. "x:http://h/export" has none, so that no rule holds for it, and would
+// be passed on as http://h/export; a control character ends the path for some servers.
+func asksForAPath(r *http.Request) bool {
+	p := r.URL.Path
+	if r.URL.Opaque != "" || p != "" && p[0] != '/' {
+		return p == "*" && r.Method == http.MethodOptions
+	}
+	return strings.IndexFunc(p, unicode.IsControl) < 0
 }
 
 // filtered is r with at most one listed protocol to switch to. The settings of h2c go

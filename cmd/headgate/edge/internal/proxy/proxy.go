@@ -26,14 +26,16 @@ type Options struct {
 	Stall        time.Duration     // longest wait for a piece of a body
 	MaxBody      int64             // 0: any
 	Addresses    *caller.Addresses
-	AddressIn    string // the header that the addresses are read from; "": X-Forwarded-For
-	Retried      bool   // the transport repeats what may be repeated, so that a client need not
+	AddressIn    string      // the header that the addresses are read from; "": X-Forwarded-For
+	Underscores  bool        // pass fields on that have one in their names
+	Methods      func() bool // some rule tells methods apart
+	Retried      bool        // the transport repeats what may be repeated, so that a client need not
 	Log          *slog.Logger
 }
 
 // New returns the handler inside of the gate.
 func New(o Options) http.Handler {
-	forward := newForward(o.Addresses, o.AddressIn)
+	forward := newForward(o)
 	failures := &failures{retried: o.Retried, upstream: o.Upstream.Redacted(), log: logs.NewOften(o.Log, 10*time.Second)}
 	proxy := &httputil.ReverseProxy{
 		Transport:  o.Transport,
@@ -47,6 +49,7 @@ func New(o Options) http.Handler {
 			if b, ok := r.In.Body.(*body); ok && r.Out.Body != nil {
 				r.Out.Body = sent{r.Out.Body, b}
 			}
+			r.Out.Trailer = nil // the copy has the names, and never the values
 			forward.apply(r.In, r.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {
