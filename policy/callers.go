@@ -15,14 +15,14 @@ import (
 // several in a list the first that finds a verified caller wins.
 type identity struct {
 	APIKey  *apiKey    `yaml:"api_key"`
-	Header  string     `yaml:"header"`
+	Header  string     `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
 	Address bool       `yaml:"address"`
 	Join    []identity `yaml:"join"`
 }
 
 // apiKey tells callers by a credential in a header.
 type apiKey struct {
-	Header string `yaml:"header"`
+	Header string `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
 	Keys   []key  `yaml:"keys"`
 }
 
@@ -61,7 +61,7 @@ func (c identity) identify(at place, addresses *caller.Addresses) caller.Identif
 		ids = append(ids, c.APIKey.identify(at.in("api_key")))
 	}
 	if c.Header != "" {
-		ids = append(ids, caller.Header(c.Header))
+		ids = append(ids, caller.Header(field(at.in("header"), c.Header)))
 	}
 	if c.Address && addresses != nil {
 		ids = append(ids, addresses.Identify)
@@ -95,7 +95,7 @@ func (k apiKey) identify(at place) caller.Identify {
 		}
 		known[sum] = key.caller(here, sum)
 	}
-	return caller.APIKey(k.Header, func(_ context.Context, key string) (caller.Caller, bool) {
+	return caller.APIKey(field(at.in("header"), k.Header), func(_ context.Context, key string) (caller.Caller, bool) {
 		c, ok := known[sha256.Sum256([]byte(key))]
 		return c, ok
 	})

@@ -19,8 +19,8 @@ type outboundCalls struct {
 	InFlight       *law     `yaml:"in_flight"`
 	Retry          retry    `yaml:"retry"`
 	AttemptTimeout Duration `yaml:"attempt_timeout"`
-	DeadlineHeader string   `yaml:"deadline_header"`
-	LevelHeader    string   `yaml:"level_header"`
+	DeadlineHeader string   `yaml:"deadline_header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
+	LevelHeader    string   `yaml:"level_header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
 	CountResends   bool     `yaml:"count_resends"`
 }
 
@@ -52,8 +52,8 @@ func (o *outboundCalls) options(at place, ls limits) outbound.Options {
 		MaxOperations:  int(o.MaxOperations),
 		InFlight:       o.inFlight(at.in("in_flight")),
 		AttemptTimeout: time.Duration(o.AttemptTimeout),
-		DeadlineHeader: o.DeadlineHeader,
-		LevelHeader:    o.LevelHeader,
+		DeadlineHeader: field(at.in("deadline_header"), o.DeadlineHeader),
+		LevelHeader:    field(at.in("level_header"), o.LevelHeader),
 		CountResends:   o.CountResends,
 		Retry: outbound.RetryOptions{
 			Attempts: int(o.Retry.Attempts), MaxHint: time.Duration(o.Retry.MaxHint),

@@ -23,7 +23,9 @@ func (e *edge) admin() http.Handler {
 	mux.HandleFunc("GET /policy", e.showPolicy)
 	mux.HandleFunc("PATCH /policy", e.changePolicy)
 	mux.HandleFunc("PUT /policy", e.changePolicy)
-	return knownHosts(mux, append([]string{e.settings.Admin}, e.settings.Hosts...))
+	// A page that has come by the token may still not use it from another site.
+	own := http.NewCrossOriginProtection().Handler(mux)
+	return knownHosts(own, append([]string{e.settings.Admin}, e.settings.Hosts...))
 }
 
 // ready says whether clients should be sent here. An upstream or a store that is

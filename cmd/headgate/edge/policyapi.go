@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -120,8 +121,9 @@ func (e *edge) mayChange(r *http.Request) (int, error) {
 	if err != nil || token == "" {
 		return http.StatusForbidden, errors.New("the file of the token cannot be read, or is empty")
 	}
-	given := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
-	if want := sha256.Sum256([]byte(token)); subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	is, want := sha256.Sum256([]byte(strings.TrimSpace(given))), sha256.Sum256([]byte(token))
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(is[:], want[:]) != 1 {
 		return http.StatusUnauthorized, errors.New("the token is not the one of admin_token_file: send Authorization: Bearer …")
 	}
 	return 0, nil
@@ -160,15 +162,29 @@ func (e *edge) change(r *http.Request, body []byte) ([]string, error) {
 	}
 	e.changed = true
 	e.reloads.WithLabelValues("adopted").Inc()
-	e.log.Info("policy changed", "method", r.Method, "from", r.RemoteAddr, "changes", strings.Join(lines, "; "))
+	e.log.Info("policy changed", "method", r.Method, "from", r.RemoteAddr, "changes", told(lines))
 	return append(lines, e.lasts()), nil
 }
 
-// tried checks c as enforce would.
+// told is what the log says of the lines of a change: of a large one, its beginning.
+func told(lines []string) string {
+	const most = 4 << 10
+	text := strings.Join(lines, "; ")
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d in all)", strings.ToValidUTF8(text[:most], ""), len(lines))
+}
+
+// tried checks c as enforce would. It cannot tell whether a pool that goes will have work
+// in it.
 func (e *edge) tried(c *settings) error {
 	e.store.Begin()
 	defer e.store.Refuse()
-	_, err := e.options(c)
+	opts, err := e.options(c)
+	if is := e.gate.Stats().Name; err == nil && cmp.Or(opts.Name, is) != is {
+		err = c.doc.At(policy.Wrong(fmt.Errorf("cannot change from %q", is), "gate", "name"))
+	}
 	return err
 }
 

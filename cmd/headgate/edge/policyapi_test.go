@@ -78,6 +78,19 @@ func TestAChangeNeedsTheToken(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.want, w.Body)
 		}
 	}
+	for name, header := range map[string][2]string{
+		"no scheme": {"Authorization", "secret"}, "another scheme": {"Authorization", "Basic secret"}, "two tokens": {"Authorization", "Bearer secret secret"},
+		"from another site": {"Origin", "http://evil.example"}, "a browser says so": {"Sec-Fetch-Site", "cross-site"},
+	} {
+		r := httptest.NewRequest("PATCH", "/policy", strings.NewReader(body))
+		r.Host = "127.0.0.1"
+		r.Header.Set("Authorization", "Bearer secret")
+		r.Header.Set(header[0], header[1])
+		w := httptest.NewRecorder()
+		if e.admin().ServeHTTP(w, r); w.Code != 401 && w.Code != 403 {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
 	if got := without.gate.Stats().Pools[0].Limit; got == 7 {
 		t.Error("changed without a token")
 	}
@@ -154,6 +167,9 @@ func TestAChangeThatIsWrongChangesNothing(t *testing.T) {
 			w := asked(e, method, "/policy", "secret", body)
 			if w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusBadRequest {
 				t.Errorf("%s %.40q: %d %s", method, body, w.Code, w.Body)
+			}
+			if dry := asked(e, method, "/policy?dry_run=1", "secret", body); dry.Code != w.Code {
+				t.Errorf("%s %.40q: %d, a dry run %d", method, body, w.Code, dry.Code)
 			}
 			if method == "PATCH" && !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%.40q: %s, want %s", body, w.Body, want)
