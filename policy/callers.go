@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"strconv"
 
 	"github.com/headgate-go/headgate/admission/caller"
@@ -76,6 +77,23 @@ func (c identity) identify(at place, addresses *caller.Addresses) caller.Identif
 	}
 	at.wrongf("one of api_key, header, address and join")
 	return nil
+}
+
+// CallerHeaders returns the names of the header fields that callers are told by, in
+// canonical form.
+func (g *gate) CallerHeaders() []string { return callerHeaders(g.Callers) }
+
+func callerHeaders(list []identity) (names []string) {
+	for _, c := range list {
+		if c.APIKey != nil {
+			names = append(names, http.CanonicalHeaderKey(c.APIKey.Header))
+		}
+		if c.Header != "" {
+			names = append(names, http.CanonicalHeaderKey(c.Header))
+		}
+		names = append(names, callerHeaders(c.Join)...)
+	}
+	return names
 }
 
 type digest = [sha256.Size]byte

@@ -180,3 +180,39 @@ func TestPipelinedRequestsAreEachDecided(t *testing.T) {
 		t.Errorf("%s: the upstream was asked %q", codes, got)
 	}
 }
+
+// A preflight costs no caller anything: neither what names one nor a body comes through
+// with it.
+func TestAPreflightCarriesNoCredentials(t *testing.T) {
+	url, asked := noting(t)
+	const file = "gate:\n  callers: [{api_key: {header: X-Key, keys: [{key: k}]}}, {join: [{header: X-Org}, {address: true}]}]\n  limits: {rate: {rate: 1/h, burst: 1}}\n"
+	lines := []string{
+		"OPTIONS /export HTTP/1.1", "Host: h", "Origin: http://a", "Access-Control-Request-Method: GET",
+		"X-Key: k", "X-Org: o", "Authorization: Basic eA==", "Cookie: a=b", "X-Kept: kept",
+	}
+	e := startedAt(t, url, file)
+	for range 2 {
+		if resp, _ := raw(t, e, lines...); resp.StatusCode != 200 {
+			t.Errorf("a preflight: %d", resp.StatusCode)
+		}
+	}
+	head := strings.Join(asked(), "")
+	for _, gone := range []string{"X-Key", "X-Org", "Authorization", "Cookie"} {
+		if strings.Contains(head, gone) {
+			t.Errorf("%s came through: %s", gone, head)
+		}
+	}
+	if !strings.Contains(head, "X-Kept: kept") {
+		t.Errorf("the upstream was asked %s", head)
+	}
+	raw(t, e, append(lines[:len(lines):len(lines)], "Transfer-Encoding: chunked", "", "1\r\nx\r\n0\r\n")...)
+	if head := strings.Join(asked(), ""); strings.Contains(head, "chunked") || !strings.HasPrefix(head, "OPTIONS") {
+		t.Errorf("with a body, the upstream was asked %s", head)
+	}
+	charged := startedAt(t, url, file+"  preflights: as-others\n")
+	asked()
+	raw(t, charged, lines...)
+	if head := strings.Join(asked(), ""); !strings.Contains(head, "X-Key: k") {
+		t.Errorf("counted as others, and the upstream was asked %s", head)
+	}
+}

@@ -119,6 +119,14 @@ func (s *settings) tellsMethodsApart() bool {
 	return false
 }
 
+// credentials are the fields that a preflight is not charged for.
+func (s *settings) credentials() []string {
+	if s.Gate.Preflights == "as-others" {
+		return nil
+	}
+	return append(s.Gate.CallerHeaders(), "Authorization", "Cookie")
+}
+
 func (s *settings) clientIP() caller.ClientIP {
 	ip := s.Gate.ClientIP
 	return caller.ClientIP{Trusted: ip.Trusted, Hops: int(ip.Hops), Header: ip.Header, IPv6Bits: int(ip.IPv6Bits)}

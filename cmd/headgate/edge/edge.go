@@ -128,8 +128,9 @@ func (e *edge) chain(c *settings) (http.Handler, error) {
 		Upstream: c.Upstream.parsed, PreserveHost: c.Upstream.PreserveHost, Transport: e.outbound,
 		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody),
 		Addresses: addresses, AddressIn: c.Gate.ClientIP.Header, Underscores: c.Underscores,
-		Methods: func() bool { return e.inForce.Load().tellsMethodsApart() },
-		Retried: c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
+		Methods:     func() bool { return e.inForce.Load().tellsMethodsApart() },
+		Credentials: func() []string { return e.inForce.Load().credentials() },
+		Retried:     c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
 	})
 	if c.Upstream.Signals.Throttle == upstream.ThrottleRoute {
 		inner = upstream.Routes(c.Gate.Routes, inner)

@@ -17,6 +17,7 @@ type forward struct {
 	field       string      // canonical; the one that addresses are read from
 	underscores bool        // fields with an underscore in their names pass
 	methods     func() bool // rules tell methods apart: a field may not name another
+	credentials func() []string
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 
 func newForward(o Options) forward {
 	field := http.CanonicalHeaderKey(cmp.Or(o.AddressIn, forField))
-	return forward{o.Addresses, field, o.Underscores, o.Methods}
+	return forward{o.Addresses, field, o.Underscores, o.Methods, o.Credentials}
 }
 
 // claims are the fields, besides X-Forwarded-*, by which frameworks and proxies are told
@@ -85,6 +86,22 @@ func (f forward) overrule(out http.Header) {
 		if out[name] != nil && f.methods() {
 			delete(out, name)
 		}
+	}
+}
+
+// disclaim removes the body and the credentials that come with a preflight. Browsers send
+// none, and the gate asks for none there: a server that makes no difference between methods
+// would serve a caller who pays nothing.
+func (f forward) disclaim(out *http.Request) {
+	if out.Method != http.MethodOptions || out.Header["Origin"] == nil || out.Header["Access-Control-Request-Method"] == nil {
+		return
+	}
+	names := f.credentials()
+	for _, name := range names {
+		delete(out.Header, name)
+	}
+	if names != nil {
+		out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, 0, nil
 	}
 }
 

@@ -26,10 +26,11 @@ type Options struct {
 	Stall        time.Duration     // longest wait for a piece of a body
 	MaxBody      int64             // 0: any
 	Addresses    *caller.Addresses
-	AddressIn    string      // the header that the addresses are read from; "": X-Forwarded-For
-	Underscores  bool        // pass fields on that have one in their names
-	Methods      func() bool // some rule tells methods apart
-	Retried      bool        // the transport repeats what may be repeated, so that a client need not
+	AddressIn    string          // the header that the addresses are read from; "": X-Forwarded-For
+	Underscores  bool            // pass fields on that have one in their names
+	Methods      func() bool     // some rule tells methods apart
+	Credentials  func() []string // canonical names of what a preflight has no use for
+	Retried      bool            // the transport repeats what may be repeated, so that a client need not
 	Log          *slog.Logger
 }
 
@@ -51,6 +52,7 @@ func New(o Options) http.Handler {
 			}
 			r.Out.Trailer = nil // the copy has the names, and never the values
 			forward.apply(r.In, r.Out.Header)
+			forward.disclaim(r.Out)
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if err := sane(resp); err != nil {
