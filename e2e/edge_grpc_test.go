@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ func newService(t *testing.T) *service {
 }
 
 func (s *service) UnaryCall(ctx context.Context, in *grpc_testing.SimpleRequest) (*grpc_testing.SimpleResponse, error) {
-	grpc.SetHeader(ctx, metadata.Pairs("x-head", "h"))
+	came, _ := metadata.FromIncomingContext(ctx)
+	grpc.SetHeader(ctx, metadata.Pairs("x-head", strings.Join(came["user_id"], ",")))
 	grpc.SetTrailer(ctx, metadata.Pairs("x-trail", "t", "x-bin-bin", "\x00\xff"))
 	if in.ResponseStatus != nil {
 		return nil, grpcstatus.Error(codes.Code(in.ResponseStatus.Code), in.ResponseStatus.Message)
@@ -108,11 +110,11 @@ func TestGRPCCallsPassWithHeadersTrailersAndStatus(t *testing.T) {
 	need(t)
 	client := grpcClient(t, startEdge(t, newService(t).url, beforeGRPC))
 	var head, trail metadata.MD
-	out, err := client.UnaryCall(t.Context(), &grpc_testing.SimpleRequest{Payload: &grpc_testing.Payload{Body: make([]byte, 1<<20)}}, grpc.Header(&head), grpc.Trailer(&trail))
+	out, err := client.UnaryCall(metadata.AppendToOutgoingContext(t.Context(), "user_id", "7"), &grpc_testing.SimpleRequest{Payload: &grpc_testing.Payload{Body: make([]byte, 1<<20)}}, grpc.Header(&head), grpc.Trailer(&trail))
 	if err != nil || len(out.Payload.Body) != 1<<20 {
 		t.Fatal(out, err)
 	}
-	if fmt.Sprint(head["x-head"], trail["x-trail"], trail["x-bin-bin"]) != "[h] [t] [\x00\xff]" {
+	if fmt.Sprint(head["x-head"], trail["x-trail"], trail["x-bin-bin"]) != "[7] [t] [\x00\xff]" {
 		t.Errorf("header %v, trailer %v", head, trail)
 	}
 	_, err = client.UnaryCall(t.Context(), &grpc_testing.SimpleRequest{ResponseStatus: &grpc_testing.EchoStatus{Code: int32(codes.ResourceExhausted), Message: "a quota of the service's own: ünïcode"}}, grpc.Trailer(&trail))

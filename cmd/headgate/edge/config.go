@@ -109,6 +109,10 @@ func (s *settings) upgrades() []string {
 	return s.Upgrades
 }
 
+// underscores pass to servers of gRPC: its metadata may have them, and no gateway
+// interface stands before the service.
+func (s *settings) underscores() bool { return s.Underscores || s.Upstream.H2C }
+
 // tellsMethodsApart reports whether a rule is about one method.
 func (s *settings) tellsMethodsApart() bool {
 	for pattern := range s.Gate.Routes {
