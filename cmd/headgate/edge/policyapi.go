@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,15 +77,29 @@ func (e *edge) whole(c *settings) (*policy.Document, error) {
 	return doc, nil
 }
 
-// shown is a value without what is secret: the text of a key, the password of Redis.
+// shown is a value without what is secret: the text of a key, a password in an address.
 func shown(v policy.Value) string {
 	switch {
 	case v.Field == "redis":
 		return store.Redacted(v.Text)
+	case v.Field == "upstream.url":
+		return redacted(v.Text)
 	case strings.HasPrefix(v.Field, "gate.callers.") && strings.HasSuffix(v.Field, ".key"):
 		return `"…"`
 	}
 	return v.Text
+}
+
+// redacted is the text of a URL, in YAML, without its password.
+func redacted(text string) string {
+	u, err := url.Parse(strings.Trim(text, `"'`))
+	if err != nil {
+		return `"…"`
+	}
+	if _, has := u.User.Password(); !has {
+		return text
+	}
+	return strconv.Quote(u.Redacted())
 }
 
 // changePolicy is PATCH and PUT.
@@ -92,6 +108,7 @@ func (e *edge) changePolicy(w http.ResponseWriter, r *http.Request) {
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="policy"`)
 		}
+		e.often.Warn(time.Now(), "policy", "change of the policy refused", "method", r.Method, "from", r.RemoteAddr, "error", err)
 		http.Error(w, err.Error(), status)
 		return
 	}

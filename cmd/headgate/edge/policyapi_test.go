@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -59,8 +60,21 @@ func TestThePolicyInForceIsShownWithWhereItComesFrom(t *testing.T) {
 	}
 }
 
+func TestNoPasswordIsShown(t *testing.T) {
+	text := "upstream: {url: \"http://me:pass-of-url@h:1\"}\nredis: redis://me:pass-of-redis@127.0.0.1:1\ngate:\n  callers: [{join: [{api_key: {header: K, keys: [{key: pass-of-key}]}}, {address: true}]}]\n"
+	e := before(t, source{path: file(t, text)}, io.Discard)
+	shown := asked(e, "GET", "/policy", "", "").Body.String()
+	if strings.Contains(shown, "pass-of") || !strings.Contains(shown, "h:1") {
+		t.Errorf("%s", shown)
+	}
+	var report strings.Builder
+	if err := e.report(&report); err != nil || strings.Contains(report.String(), "pass-of") {
+		t.Errorf("%v %s", err, report.String())
+	}
+}
+
 func TestAChangeNeedsTheToken(t *testing.T) {
-	e, _, _ := changeable(t, changeableGate)
+	e, _, log := changeable(t, changeableGate)
 	without, _, _ := started(t, says("hello"), "")
 	const body = "gate: {capacity: {limit: {fixed: 7}}}"
 	for _, c := range []struct {
@@ -90,6 +104,9 @@ func TestAChangeNeedsTheToken(t *testing.T) {
 		if e.admin().ServeHTTP(w, r); w.Code != 401 && w.Code != 403 {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
+	}
+	if !strings.Contains(log(), "the token is not the one") {
+		t.Errorf("the log says nothing of wrong tokens: %s", log())
 	}
 	if got := without.gate.Stats().Pools[0].Limit; got == 7 {
 		t.Error("changed without a token")
