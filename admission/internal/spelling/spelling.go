@@ -108,7 +108,7 @@ const mostOdd = 8
 
 // appendOdd appends the readings of a path that is odd: unescaped once more; with
 // backslashes for slashes; as a URL without its scheme, of which what follows two slashes
-// is the host; and up to what begins a query or a fragment, or ends a text in C.
+// is the host (browsers' URLs take more for two); and up to what begins a query or a fragment, or ends a text in C.
 func appendOdd(to []spelled, p string) []spelled {
 	all := []string{p}
 	for i := 0; i < len(all) && len(all) < mostOdd; i++ {
@@ -118,7 +118,7 @@ func appendOdd(to []spelled, p string) []spelled {
 		}
 		all = appendNewPath(all, strings.ReplaceAll(p, "\\", "/"))
 		if strings.HasPrefix(p, "//") {
-			_, rest, _ := strings.Cut(p[2:], "/")
+			_, rest, _ := strings.Cut(strings.TrimLeft(p, "/"), "/")
 			all = appendNewPath(all, "/"+rest)
 		}
 		if end := strings.IndexAny(p, "?#\x00"); end >= 0 {
