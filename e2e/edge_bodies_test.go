@@ -125,11 +125,41 @@ func TestADribblingWriterIsCut(t *testing.T) {
 	}
 }
 
+// A byte now and then holds a slot for as long as its sender likes, unless a body has to
+// bring some on average.
+func TestABodyThatTricklesIsCut(t *testing.T) {
+	need(t)
+	for _, c := range []struct {
+		file  string
+		piece int
+		want  int
+	}{
+		{"stall_timeout: 1s\n", 1, 408},
+		{"stall_timeout: 1s\n", 100, 200}, // 500 a second
+		{"stall_timeout: 1s\nbody_rate: 1KiB\n", 100, 408},
+		{"stall_timeout: 1s\nbody_rate: 0\n", 1, 200},
+	} {
+		e := startEdge(t, newBackend(t).URL, c.file)
+		conn := connect(t, e)
+		conn.send(t, fmt.Sprintf("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", 20*c.piece))
+		go func() {
+			for range 20 {
+				io.WriteString(conn.Conn, strings.Repeat("x", c.piece))
+				time.Sleep(200 * time.Millisecond) // a slow client; the server's clock is what is tested
+			}
+		}()
+		if resp := conn.answer(t); resp.StatusCode != c.want {
+			t.Errorf("%q, %d bytes a piece: %d, want %d", c.file, c.piece, resp.StatusCode, c.want)
+		}
+		e.atRest()
+	}
+}
+
 // Slow is not stalled: whoever sends something in time may take as long as it
-// needs.
+// needs, where the operator allows it.
 func TestASlowUploadThatGoesOnIsServed(t *testing.T) {
 	need(t)
-	e := startEdge(t, newBackend(t).URL, "stall_timeout: 2s\n")
+	e := startEdge(t, newBackend(t).URL, "stall_timeout: 2s\nbody_rate: 0\n")
 	c := connect(t, e)
 	c.send(t, "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n")
 	for range 6 {

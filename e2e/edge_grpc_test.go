@@ -261,3 +261,32 @@ func TestAGRPCStreamThatIsCancelledEndsUpstream(t *testing.T) {
 	}
 	e.atRest()
 }
+
+// StreamingInputCall answers at its end alone.
+func (s *service) StreamingInputCall(stream grpc.ClientStreamingServer[grpc_testing.StreamingInputCallRequest, grpc_testing.StreamingInputCallResponse]) error {
+	for n := int32(0); ; n++ {
+		if _, err := stream.Recv(); err == io.EOF {
+			return stream.SendAndClose(&grpc_testing.StreamingInputCallResponse{AggregatedPayloadSize: n})
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Messages of a few bytes may come at their own pace, before there is any answer.
+func TestAGRPCClientMaySendItsMessagesSlowly(t *testing.T) {
+	need(t)
+	stream, err := grpcClient(t, startEdge(t, newService(t).url, beforeGRPC)).StreamingInputCall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		if err := stream.Send(&grpc_testing.StreamingInputCallRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(500 * time.Millisecond) // three times the stall in all; the server's clock is what is tested
+	}
+	if out, err := stream.CloseAndRecv(); err != nil || out.AggregatedPayloadSize != 6 {
+		t.Errorf("%v, %v", out, err)
+	}
+}

@@ -26,6 +26,7 @@ type Config struct {
 	Idle        policy.Duration `yaml:"idle_timeout"`
 	Stall       policy.Duration `yaml:"stall_timeout"`
 	MaxBody     policy.Bytes    `yaml:"max_body"`
+	BodyRate    policy.Bytes    `yaml:"body_rate"`
 	Upgrades    []string        `yaml:"upgrades" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]+(/[!#$%&'*+.^_|~0-9A-Za-z-]+)?$"`
 	Underscores bool            `yaml:"underscores"`
 	Drain       Drain           `yaml:"drain"`
@@ -112,6 +113,14 @@ func (s *settings) upgrades() []string {
 // underscores pass to servers of gRPC: its metadata may have them, and no gateway
 // interface stands before the service.
 func (s *settings) underscores() bool { return s.Underscores || s.Upstream.H2C }
+
+// bodyRate is none before servers of gRPC: a stream of messages may be slow.
+func (s *settings) bodyRate() int64 {
+	if s.Upstream.H2C {
+		return 0
+	}
+	return int64(s.BodyRate)
+}
 
 // tellsMethodsApart reports whether a rule is about one method.
 func (s *settings) tellsMethodsApart() bool {

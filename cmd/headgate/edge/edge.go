@@ -126,7 +126,7 @@ func (e *edge) chain(c *settings) (http.Handler, error) {
 	}
 	inner := proxy.New(proxy.Options{
 		Upstream: c.Upstream.parsed, PreserveHost: c.Upstream.PreserveHost, Transport: e.outbound,
-		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody),
+		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody), BodyRate: c.bodyRate(),
 		Addresses: addresses, AddressIn: c.Gate.ClientIP.Header, Underscores: c.underscores(),
 		Methods:     func() bool { return e.inForce.Load().tellsMethodsApart() },
 		Credentials: func() []string { return e.inForce.Load().credentials() },

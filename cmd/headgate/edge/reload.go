@@ -130,6 +130,7 @@ func differences(old, now Config) (fields []string) {
 		{"idle_timeout", old.Idle != now.Idle},
 		{"stall_timeout", old.Stall != now.Stall},
 		{"max_body", old.MaxBody != now.MaxBody},
+		{"body_rate", old.BodyRate != now.BodyRate},
 		{"upgrades", !slices.Equal(old.Upgrades, now.Upgrades)},
 		{"underscores", old.Underscores != now.Underscores},
 		{"drain", old.Drain != now.Drain},

@@ -42,6 +42,7 @@ func (c *Config) numbers(k *check) {
 	k.least(int64(c.Upstream.IdleConns), "upstream", "idle_conns")
 	k.least(int64(c.HTTP2.MaxStreams), "http2", "max_streams")
 	k.least(int64(c.MaxBody), "max_body")
+	k.least(int64(c.BodyRate), "body_rate")
 	k.least(int64(c.Drain.Notice), "drain", "notice")
 	k.least(int64(c.Watch), "watch")
 }

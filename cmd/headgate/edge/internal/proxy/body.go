@@ -11,8 +11,10 @@ import (
 	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 )
 
-// body is the request's body: each read has the time of one stall, and none
-// outlives the request's deadline, or its handler. The transport reads on a
+// body is the request's body: each read has the time of one stall, all of them together
+// what the least rate allows and one stall more, and none outlives the request's deadline,
+// or its handler. Without a least rate a client could hold a slot for a byte now and then.
+// The transport reads on a
 // goroutine of its own, which may still do so when the upstream has long answered,
 // and net/http sends nothing during a read: without an end to the read, an
 // early answer would wait for the client's next byte.
@@ -22,8 +24,11 @@ type body struct {
 
 	mu      sync.Mutex // so that no deadline is set once the connection serves another request
 	reading bool
-	free    bool // the answer has begun: a client may be silent
-	over    bool // the handler has returned
+	began   time.Time     // the read under way
+	waited  time.Duration // for the client, in the reads before
+	came    int64         // bytes
+	free    bool          // the answer has begun: a client may be silent
+	over    bool          // the handler has returned
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -31,7 +36,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.end(err)
+	b.end(n, err)
 	if err != nil && err != io.EOF {
 		err = &upstream.ClientFault{Err: err}
 	}
@@ -40,20 +45,31 @@ func (b *body) Read(p []byte) (int, error) {
 
 // begin sets the end of a read, and says whether there may be one.
 func (b *body) begin() bool {
-	until := time.Now().Add(b.stall)
-	if b.bounded && b.deadline.Before(until) {
-		until = b.deadline
-	}
+	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over {
 		return false
 	}
-	b.reading = true
+	b.reading, b.began = true, now
 	if !b.free {
-		_ = b.control.SetReadDeadline(until)
+		_ = b.control.SetReadDeadline(b.until(now))
 	}
 	return true
+}
+
+// until returns the end of a read that begins now.
+func (b *body) until(now time.Time) time.Time {
+	left := b.stall
+	if b.rate > 0 {
+		earned := time.Duration(float64(b.came) / float64(b.rate) * float64(time.Second))
+		left = min(left, b.stall+earned-b.waited)
+	}
+	until := now.Add(left)
+	if b.bounded && b.deadline.Before(until) {
+		return b.deadline
+	}
+	return until
 }
 
 // lift ends the time limit of reads. Once the answer of an HTTP/2 stream has begun, both
@@ -68,10 +84,13 @@ func (b *body) lift() {
 	}
 }
 
-func (b *body) end(err error) {
+func (b *body) end(n int, err error) {
+	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = false
+	b.waited += now.Sub(b.began)
+	b.came += int64(n)
 	switch {
 	case b.over:
 	case errors.Is(err, os.ErrDeadlineExceeded):

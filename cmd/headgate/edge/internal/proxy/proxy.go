@@ -25,6 +25,7 @@ type Options struct {
 	Upgrades     []string          // protocols a connection may switch to
 	Stall        time.Duration     // longest wait for a piece of a body
 	MaxBody      int64             // 0: any
+	BodyRate     int64             // bytes a second that a body brings at least; 0: any
 	Addresses    *caller.Addresses
 	AddressIn    string          // the header that the addresses are read from; "": X-Forwarded-For
 	Underscores  bool            // pass fields on that have one in their names
@@ -67,7 +68,7 @@ func New(o Options) http.Handler {
 		},
 		ErrorHandler: failures.answer,
 	}
-	return guard{newProtocols(o.Upgrades).limit(proxy), o.Stall, o.MaxBody}
+	return guard{newProtocols(o.Upgrades).limit(proxy), o.Stall, o.MaxBody, o.BodyRate}
 }
 
 // sane reports an answer that cannot be passed on: net/http panics of a status that has

@@ -22,10 +22,11 @@ type guard struct {
 	next    http.Handler
 	stall   time.Duration
 	maxBody int64 // 0: any
+	rate    int64 // bytes a second that a body brings at least, on average; 0: any
 }
 
 func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, stream: r.ProtoMajor >= 2}
+	p := &patience{ResponseWriter: w, control: http.NewResponseController(w), stall: g.stall, rate: g.rate, stream: r.ProtoMajor >= 2}
 	p.deadline, p.bounded = r.Context().Deadline()
 	visitor, _ := admission.FromContext(r.Context())
 	p.armed = time.Now().Add(-visitor.Waited) // by the server, when the request had come
@@ -55,8 +56,9 @@ type patience struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	stall    time.Duration
-	stream   bool // HTTP/2
-	status   int  // of a head that is held back; 0: none
+	rate     int64 // of a body, at least
+	stream   bool  // HTTP/2
+	status   int   // of a head that is held back; 0: none
 	deadline time.Time
 	bounded  bool      // deadline counts
 	armed    time.Time // when the write deadline was last set; zero: there is none
