@@ -3,13 +3,16 @@ package admission
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/admission/internal/answer"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/queue"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -18,6 +21,7 @@ type Ticket struct {
 	Caller   caller.Caller  // who asks; one that is not verified is limited by Options.Anonymous
 	Level    priority.Level // who goes first, were it not for the caller's own rank and plan
 	Cost     int            // tokens it takes, times the factor of the caller's plan; below 1 counts as 1
+	Units    map[string]int // how much of other units it takes, for limits that count them; below 1 counts as 1
 	Slots    int            // how many slots it takes at once; below 1 counts as 1, more than there are as the whole limit, alone
 	Deadline time.Time      // when its answer becomes worthless; zero: the context's
 	MaxWait  time.Duration  // longest stay in the queue; zero: the pool's, which is also the most; NoWait: none
@@ -63,7 +67,48 @@ func (p Permit) Charge(cost int) bool {
 }
 
 func (v *visit) charge(cost int) {
-	v.taken.adjust(time.Now(), v.price(max(cost, 0)))
+	v.taken.adjust(time.Now(), "", v.price(max(cost, 0)))
+}
+
+// ChargeIn is [Permit.Charge] for a unit that the work named: it says how much of it the
+// work took after all. It counts once for each unit, and reports false for one that the
+// work did not name. The factor of a plan is about requests and not applied.
+func (p Permit) ChargeIn(unit string, n int) bool {
+	return p.pool != nil && p.pool.slots.Held(p.slot) && p.visit.chargeIn(unit, n)
+}
+
+// unitBill is what a visit takes of units. It is made for the visits that name some.
+type unitBill struct {
+	mu      sync.Mutex
+	taken   ratelimit.Units
+	settled []string
+}
+
+// take names a unit; past the most there may be, it is not counted.
+func (v *visit) take(unit string, n int) {
+	if v.units == nil {
+		v.units = new(unitBill)
+	}
+	v.units.taken.Set(unit, n)
+}
+
+func (v *visit) chargeIn(unit string, n int) bool {
+	if v.units == nil || !v.units.settle(unit) {
+		return false
+	}
+	v.taken.adjust(time.Now(), unit, max(n, 0))
+	return true
+}
+
+// settle reports true once for each unit that was taken.
+func (b *unitBill) settle(unit string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, named := b.taken.Of(unit); !named || slices.Contains(b.settled, unit) {
+		return false
+	}
+	b.settled = append(b.settled, unit)
+	return true
 }
 
 // Charge says what the request that ctx belongs to cost after all; see
@@ -73,6 +118,13 @@ func (v *visit) charge(cost int) {
 func Charge(ctx context.Context, cost int) bool {
 	r, _ := ctx.Value(anyRequestKey{}).(*request)
 	return r != nil && r.charge(cost)
+}
+
+// ChargeIn says how much of a unit the request that ctx belongs to took after all, in
+// place of what its route named with [CostIn]; see [Permit.ChargeIn] and [Charge].
+func ChargeIn(ctx context.Context, unit string, n int) bool {
+	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	return r != nil && r.chargeIn(unit, n)
 }
 
 // Visitor is what the gate knows of an admitted request.

@@ -130,8 +130,8 @@ func (g *Gate) newRoute(level priority.Level, opts []RouteOption) *route {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.config.Load().find(rt.pool) == nil {
-		panic(fmt.Sprintf("admission: At: InPool(%q): no such pool in Options.Pools", rt.pool))
+	if err := g.config.Load().fits(rt); err != nil {
+		panic("admission: At: " + err.Error())
 	}
 	g.routes = append(g.routes, rt)
 	rt.id = len(g.routes)
@@ -159,6 +159,9 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 	v := arrive(g, nil)
 	v.tick()
 	v.Ticket = t
+	for unit, n := range t.Units {
+		v.take(unit, n)
+	}
 	v.Level = v.asSold(t.Level)
 	if !v.admit(ctx) {
 		v.refused()
@@ -225,7 +228,7 @@ func build(opts Options, prev *config) (*config, error) {
 	if prev != nil {
 		old = prev.rules
 	}
-	if c.rules, err = newRules(opts.Routes, old, c.find); err != nil {
+	if c.rules, err = newRules(opts.Routes, old, c.fits); err != nil {
 		return nil, err
 	}
 	c.own(prev)

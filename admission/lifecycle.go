@@ -61,6 +61,9 @@ func (g *Gate) successor(opts Options, prev *config) (*config, error) {
 		if c.find(rt.pool) == nil {
 			return nil, fmt.Errorf("Options.Pools: %q is gone, but a route uses it", rt.pool)
 		}
+		if err := c.fits(rt); err != nil {
+			return nil, err
+		}
 	}
 	for name, p := range prev.pools {
 		if c.pools[name] == nil && p.busy() {
@@ -68,6 +71,20 @@ func (g *Gate) successor(opts Options, prev *config) (*config, error) {
 		}
 	}
 	return c, nil
+}
+
+// fits reports what a route asks for that the gate does not have.
+func (c *config) fits(rt *route) error {
+	if c.find(rt.pool) == nil {
+		return fmt.Errorf("InPool(%q): no such pool in Options.Pools", rt.pool)
+	}
+	for _, u := range rt.units {
+		counts := func(l ratelimit.Limiter) bool { return ratelimit.Counts(l, u.name) }
+		if !slices.ContainsFunc([]ratelimit.Limiter{c.Rate, c.Anonymous, c.Quota, rt.limit}, counts) {
+			return fmt.Errorf("CostIn(%q): no limit counts it", u.name)
+		}
+	}
+	return nil
 }
 
 // busy reports whether work holds a slot of p or waits for one.

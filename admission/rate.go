@@ -70,12 +70,19 @@ func (rs *receipts) undo(now time.Time, i int) {
 	}
 }
 
-// adjust puts another cost in place of the one that was taken, at every limit that
-// charged it. The address was charged for its visit, not for the work.
-func (rs *receipts) adjust(now time.Time, cost int) {
+// adjust puts another amount in place of the one that was taken, of a unit or, without
+// one, of the cost, at every limit that charged it. The address was charged for its visit,
+// not for the work.
+func (rs *receipts) adjust(now time.Time, unit string, n int) {
+	was := rs.cost
+	if unit != "" {
+		was, _ = rs.key.Units.Of(unit)
+	}
 	for i := byCaller; i < limits; i++ {
 		if rs.of[i].from != nil {
-			rs.decision(i).Adjust(now, cost-rs.cost)
+			d := rs.decision(i)
+			d.Grant.Unit = unit
+			d.Adjust(now, n-was)
 		}
 	}
 }
@@ -84,6 +91,7 @@ func (rs *receipts) adjust(now time.Time, cost int) {
 type verdict struct {
 	by     ratelimit.Limiter // nil: none was asked
 	which  int               // of the limits
+	takes  int               // how much of it the request takes, at least 1
 	ok     bool
 	never  bool
 	source ratelimit.Source
@@ -98,6 +106,9 @@ type verdict struct {
 func (v *visit) withinRate(ctx context.Context) bool {
 	rs := &v.taken
 	rs.key, rs.cost, rs.at = limitKey(v.Caller), v.price(max(v.Cost, 1)), v.now
+	if v.units != nil {
+		rs.key.Units = &v.units.taken
+	}
 	if v.free {
 		return true
 	}
@@ -149,17 +160,20 @@ func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 	if d.Shadow != "" && v.shadow == shed.Admitted {
 		v.shadow = shed.RateLimited
 	}
-	known := &v.limit
+	known, takes := &v.limit, max(d.Cost, 1)
+	if d.Cost == 0 {
+		takes = v.takes(i)
+	}
 	if known.by != nil {
 		switch {
-		case d.OK && (!known.ok || d.Remaining/v.takes(i) >= known.left/v.takes(known.which)):
+		case d.OK && (!known.ok || d.Remaining/takes >= known.left/known.takes):
 			return
 		case !d.OK && !known.ok && (known.never || !d.Never && d.Wait <= known.wait):
 			return
 		}
 	}
 	*known = verdict{
-		by: l, which: i, ok: d.OK, never: d.Never, source: d.Source,
+		by: l, which: i, takes: takes, ok: d.OK, never: d.Never, source: d.Source,
 		left: d.Remaining, wait: d.Wait, reset: d.Reset, policy: d.Policy,
 	}
 }
@@ -280,17 +294,4 @@ func (s sold) slots(limit int) int {
 	}
 	// Rounding of the product must not push a whole number to the next.
 	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
-}
-
-// policyNamed returns the policy of that name of l, which may be made of several.
-func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
-	if _, several := l.(ratelimit.Lister); several {
-		var room [ratelimit.MaxLimits]ratelimit.Policy
-		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
-			if p.Name == name {
-				return p
-			}
-		}
-	}
-	return l.Policy(key)
 }

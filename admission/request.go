@@ -138,6 +138,13 @@ func (r *request) charge(cost int) bool {
 	return true
 }
 
+// chargeIn does the same for a unit.
+func (r *request) chargeIn(unit string, n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.visit != nil && r.visit.chargeIn(unit, n)
+}
+
 // finish accounts for the end of the handler. returned is false when it panicked
 // or left through runtime.Goexit; the panic is not touched.
 func (r *request) finish(returned bool) {

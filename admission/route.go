@@ -21,6 +21,7 @@ type route struct {
 	level   priority.Level
 	cost    int
 	costOf  func(*http.Request) int
+	units   []unit
 	slots   int
 	slotsOf func(*http.Request) int
 	limit   ratelimit.Limiter // nil: none of its own
@@ -51,6 +52,26 @@ func CostOf(f func(*http.Request) int) RouteOption {
 		panic("admission: CostOf(nil)")
 	}
 	return func(rt *route) { rt.costOf = f }
+}
+
+// CostIn asks f how much of a unit a request takes: bytes, rows, the tokens of a language
+// model. It is charged to the limits that count that unit ([ratelimit.Counting]), all or
+// nothing with all others; a limit on that unit is not asked about requests of a route
+// that does not name it. What f returns below 1 counts as 1. f runs before the decision,
+// so it must be quick and must not read the body; what it has to guess is put right with
+// [ChargeIn]. A nil f panics; a unit that is empty or named twice, one that no limit
+// counts, and more than [ratelimit.MaxUnits] are errors of At and New.
+func CostIn(name string, f func(*http.Request) int) RouteOption {
+	if f == nil {
+		panic(fmt.Sprintf("admission: CostIn(%q, nil)", name))
+	}
+	return func(rt *route) { rt.units = append(rt.units, unit{name, f}) }
+}
+
+// unit is what the requests of a route take of something else than requests.
+type unit struct {
+	name string
+	of   func(*http.Request) int
 }
 
 // Slots makes each request of the route take n slots of its pool at once instead of 1,
@@ -147,6 +168,9 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	if rt.cap > 0 && rt.streams > 0 {
 		return nil, errors.New("Cap and Stream on one route: Stream(max) is its cap")
 	}
+	if err := checkUnits(rt.units); err != nil {
+		return nil, err
+	}
 	rt.most = max(rt.cap, rt.streams)
 	var balances ratelimit.Limiter
 	if prev != nil {
@@ -157,6 +181,19 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 		rt.remote = !ratelimit.InMemory(rt.limit)
 	}
 	return rt, nil
+}
+
+func checkUnits(units []unit) error {
+	var named ratelimit.Units
+	for _, u := range units {
+		if _, twice := named.Of(u.name); twice {
+			return fmt.Errorf("CostIn(%q) is given twice", u.name)
+		}
+		if !named.Set(u.name, 1) {
+			return fmt.Errorf("CostIn(%q): a route names up to %d units, each by a name", u.name, ratelimit.MaxUnits)
+		}
+	}
+	return nil
 }
 
 // enter counts work that takes so many slots under the route's bound, or refuses it.

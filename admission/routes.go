@@ -63,7 +63,7 @@ type ruled struct{ route *route }
 func (ruled) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // newRules builds the table, with the balances of prev for patterns it has too.
-func newRules(table map[string]Rule, prev *rules, pools func(string) *pool) (*rules, error) {
+func newRules(table map[string]Rule, prev *rules, fits func(*route) error) (*rules, error) {
 	if len(table) == 0 {
 		return nil, nil
 	}
@@ -71,8 +71,8 @@ func newRules(table map[string]Rule, prev *rules, pools func(string) *pool) (*ru
 	for i, pattern := range slices.Sorted(maps.Keys(table)) {
 		rule := table[pattern]
 		rt, err := makeRoute(rule.level, rule.opts, prev.find(pattern))
-		if err == nil && pools(rt.pool) == nil {
-			err = fmt.Errorf("InPool(%q): no such pool", rt.pool)
+		if err == nil {
+			err = fits(rt)
 		}
 		if err == nil {
 			rt.id = queue.MostRoutes - i // those of At count from 1
@@ -233,12 +233,32 @@ func (m *meanings) strictest() *route {
 		}
 	}
 	h.limit = jointly(limits)
+	h.units = m.units()
 	h.costOf = m.most(h.cost, func(rt *route) func(*http.Request) int { return rt.costOf })
 	h.slotsOf = m.most(h.slots, func(rt *route) func(*http.Request) int { return rt.slotsOf })
 	if len(h.also) > 0 {
 		h.most, h.running, h.also = h.also[0].most, h.also[0].running, h.also[1:]
 	}
 	return &h
+}
+
+// units are those that any of m names, each with the most that any asks.
+func (m *meanings) units() (all []unit) {
+	for _, rt := range m {
+		if rt == nil {
+			break
+		}
+		for _, u := range rt.units {
+			i := slices.IndexFunc(all, func(known unit) bool { return known.name == u.name })
+			if i < 0 {
+				all = append(all, u)
+				continue
+			}
+			known := all[i].of
+			all[i].of = func(r *http.Request) int { return max(known(r), u.of(r)) }
+		}
+	}
+	return all
 }
 
 // jointly is one limit made of several; of more than one decision can have, the first.

@@ -93,6 +93,11 @@ func (x exchange) read() bool {
 	if known && rt.costOf != nil {
 		x.Cost = rt.costOf(x.r)
 	}
+	for _, u := range rt.units {
+		if known {
+			x.take(u.name, u.of(x.r))
+		}
+	}
 	if known && rt.slotsOf != nil {
 		x.Slots = rt.slotsOf(x.r)
 	}
@@ -258,4 +263,17 @@ func handBack(outer, inner *http.Request) {
 	if outer.MultipartForm == nil {
 		outer.MultipartForm = inner.MultipartForm
 	}
+}
+
+// policyNamed returns the policy of that name of l, which may be made of several.
+func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
+	if _, several := l.(ratelimit.Lister); several {
+		var room [ratelimit.MaxLimits]ratelimit.Policy
+		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
+			if p.Name == name {
+				return p
+			}
+		}
+	}
+	return l.Policy(key)
 }

@@ -24,6 +24,7 @@ type visit struct {
 	pattern  string    // of its route, from the router or Options.Routes; empty: not known yet
 
 	taken receipts
+	units *unitBill // what it takes of other units than requests; nil: nothing
 	sold
 	limit   verdict     // of the limit that refused, or the one nearest exhaustion
 	broken  string      // name of the limit that refused; empty when it was no limit

@@ -227,3 +227,23 @@ func (g *gap) space(c *Core, at time.Duration, w *Waiter, kept int) space {
 		until:   g.until(at, &c.flight, &c.line.times, all, c.slots(w), critical),
 	}
 }
+
+// Once reports true the first time it is asked about a slot that is held, through
+// whichever copy of the grant: for what may be done once per piece of work.
+func (s *Slots) Once(g Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.core.flight.held(g)
+	if r == nil || r.once {
+		return false
+	}
+	r.once = true
+	return true
+}
+
+// Held reports whether a grant's slot has not been released yet.
+func (s *Slots) Held(g Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.flight.held(g) != nil
+}

@@ -155,19 +155,6 @@ func (s *Slots) ReleaseAt(now time.Time, g Grant, o shed.Outcome) (held time.Dur
 	return held, ok
 }
 
-// Once reports true the first time it is asked about a slot that is held, through
-// whichever copy of the grant: for what may be done once per piece of work.
-func (s *Slots) Once(g Grant) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.core.flight.held(g)
-	if r == nil || r.once {
-		return false
-	}
-	r.once = true
-	return true
-}
-
 // RetryAfter counts a caller of this level that was just refused for lack of
 // capacity, and returns when it should come back: whole seconds, 1 to 60; see
 // [entry.RetryAfter].

@@ -39,19 +39,51 @@ func All(limits ...Limiter) Limiter {
 
 type allOf struct {
 	limits []Limiter
+	places []place // where each part's grant is kept
 	err    error
+}
+
+// place is a part's room among [Parts]: as many marks as it is made of limits.
+type place struct {
+	first, width int
+	several      bool // it is made of several itself, inside of a wrapper
 }
 
 // newAllOf checks what must hold before the parts can be asked anything.
 func newAllOf(limits []Limiter) *allOf {
-	a := &allOf{limits: limits}
-	if len(limits) > MaxLimits {
-		a.err = fmt.Errorf("ratelimit: All has %d limits, may have %d", len(limits), MaxLimits)
+	a := &allOf{limits: limits, places: make([]place, len(limits))}
+	n := 0
+	for i, l := range limits {
+		a.places[i] = placeOf(l)
+		a.places[i].first = n
+		n += a.places[i].width
+	}
+	if n > MaxLimits {
+		a.err = fmt.Errorf("ratelimit: All has %d limits, may have %d", n, MaxLimits)
 	}
 	if i := slices.Index(limits, nil); i >= 0 {
 		a.err = fmt.Errorf("ratelimit: All: limit %d is nil", i+1)
 	}
 	return a
+}
+
+// placeOf is the room that the grants of l need.
+func placeOf(l Limiter) place {
+	switch l := l.(type) {
+	case *allOf:
+		width := 0
+		for _, p := range l.places {
+			width += p.width
+		}
+		return place{width: width, several: true}
+	case *scoped:
+		return placeOf(l.limit)
+	case *shadow:
+		return placeOf(l.limit)
+	case *counting:
+		return placeOf(l.limit)
+	}
+	return place{width: 1}
 }
 
 // Take implements [Limiter].
@@ -70,10 +102,9 @@ func (a *allOf) Take(ctx context.Context, now time.Time, key Key, cost int, maxW
 			return part
 		}
 		if part.Grant.From != nil {
-			g.Parts.marks[i] = part.Grant.Mark
-			g.Parts.held |= 1 << i
+			g.Parts.keep(a.places[i], &part.Grant)
 		}
-		d.agree(&part)
+		d.agree(&part, cost)
 	}
 	if g.Parts.held != 0 {
 		d.Grant = g
@@ -81,15 +112,24 @@ func (a *allOf) Take(ctx context.Context, now time.Time, key Key, cost int, maxW
 	return d
 }
 
-// agree takes over from part what limits the request most.
-func (d *Decision) agree(part *Decision) {
-	if part.Remaining < d.Remaining || d.Policy == "" {
-		d.Remaining, d.Policy, d.Reset, d.Source = part.Remaining, part.Policy, part.Reset, part.Source
+// agree takes over from part what limits the request most: the part under which the
+// fewest such requests may follow.
+func (d *Decision) agree(part *Decision, cost int) {
+	if part.follow(cost) < d.follow(cost) || d.Policy == "" {
+		d.Remaining, d.Policy, d.Reset, d.Source, d.Cost = part.Remaining, part.Policy, part.Reset, part.Source, part.Cost
 	}
 	d.Wait = max(d.Wait, part.Wait)
 	if d.Shadow == "" {
 		d.Shadow = part.Shadow
 	}
+}
+
+// follow returns how many more such requests, asked with this cost, may follow.
+func (d *Decision) follow(cost int) float64 {
+	if d.Cost > 0 {
+		cost = d.Cost
+	}
+	return float64(d.Remaining) / float64(max(cost, 1))
 }
 
 // refuse looks at the parts after the one that refused for a longer wait.
@@ -122,18 +162,19 @@ func (a *allOf) Peek(now time.Time, key Key, cost int, maxWait time.Duration) (d
 			a.refuse(&part, i+1, now, key, cost, maxWait)
 			return part
 		}
-		d.agree(&part)
+		d.agree(&part, cost)
 	}
 	return d
 }
 
 // part is the grant of one part of a.
-func (a *allOf) part(i int, g *Grant) (Grant, bool) {
+func (a *allOf) part(i int, g *Grant) (part Grant, held bool) {
 	from, ok := a.limits[i].(Undoer)
-	if !ok || g.Parts.held&(1<<i) == 0 {
+	if !ok {
 		return Grant{}, false
 	}
-	return Grant{From: from, Key: g.Key, Cost: g.Cost, At: g.At, Mark: g.Parts.marks[i]}, true
+	part = Grant{From: from, Key: g.Key, Cost: g.Cost, Unit: g.Unit, At: g.At}
+	return part, g.Parts.into(a.places[i], &part)
 }
 
 func (a *allOf) undo(now time.Time, g *Grant) {
@@ -150,9 +191,8 @@ func (a *allOf) Undo(now time.Time, g Grant) { a.undo(now, &g) }
 // Adjust implements [Adjuster].
 func (a *allOf) Adjust(now time.Time, g Grant, by int) {
 	for i := range a.limits {
-		part, ok := a.part(i, &g)
-		if adj, can := part.From.(Adjuster); ok && can {
-			adj.Adjust(now, part, by)
+		if part, ok := a.part(i, &g); ok {
+			Decision{OK: true, Grant: part}.Adjust(now, by)
 		}
 	}
 }

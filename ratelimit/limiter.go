@@ -29,6 +29,7 @@ type Key struct {
 	Space string // what kind of name ID is ("key", "addr"), so that kinds never collide
 	ID    string // the caller
 	Plan  string // which numbers apply; not part of the identity: a change of plan keeps the balance
+	Units *Units // what the request takes of limits that count other units; nil: nothing. No part of the identity either
 }
 
 // Decision is a limiter's answer. It is a value; making one allocates nothing.
@@ -37,6 +38,7 @@ type Decision struct {
 	Never     bool          // no waiting helps: the cost is above the burst, or the rate is zero
 	Wait      time.Duration // OK: when the granted tokens mature; refused: when this limit would admit the same request
 	Remaining int           // whole tokens left, never negative
+	Cost      int           // what the request takes of the limit that decided; 0: the cost it was asked with
 	Reset     time.Duration // OK: when the quota would be whole again if nothing else were taken; refused: Wait
 	Policy    string        // name of the limit that decided
 	Source    Source
@@ -52,11 +54,24 @@ func (d Decision) Undo(now time.Time) {
 	}
 }
 
-// Adjust charges by more tokens for a grant, or gives -by of them back. It does
-// nothing for a refusal and for limiters that cannot. Call it, or Undo, once.
+// Adjust charges by more tokens for a grant, or gives -by of them back, wherever its
+// cost was taken. It does nothing for a refusal and for limiters that cannot. Call it, or
+// Undo, once.
 func (d Decision) Adjust(now time.Time, by int) {
-	if a, ok := d.Grant.From.(Adjuster); ok && d.OK {
+	from := d.Grant.From
+	if d.Grant.Unit != "" && !countsUnits(from) {
+		return
+	}
+	if a, ok := from.(Adjuster); ok && d.OK {
 		a.Adjust(now, d.Grant, by)
+	}
+}
+
+// Settle is Adjust for a unit: it charges by more of it, or gives -by back, at the limits
+// that count it and took some. Call it once for each unit.
+func (d Decision) Settle(now time.Time, unit string, by int) {
+	if d.Grant.Unit = unit; unit != "" {
+		d.Adjust(now, by)
 	}
 }
 
@@ -66,7 +81,8 @@ func (d Decision) Adjust(now time.Time, by int) {
 type Grant struct {
 	From  Undoer // the limiter that was asked; nil when there is nothing to give back
 	Key   Key
-	Cost  int // at least 1
+	Cost  int    // at least 1
+	Unit  string // in Adjust: the unit it is about; empty: requests
 	At    time.Time
 	Mark  uint64 // in the limiter's own terms: a lease, a window
 	Parts Parts  // when several limits granted it together
@@ -77,6 +93,30 @@ type Grant struct {
 type Parts struct {
 	marks [MaxLimits]uint64
 	held  uint8 // which parts have something to give back
+}
+
+// keep remembers the grant of the part whose place is at.
+func (p *Parts) keep(at place, g *Grant) {
+	if at.several {
+		copy(p.marks[at.first:], g.Parts.marks[:at.width])
+		p.held |= g.Parts.held << at.first
+		return
+	}
+	p.marks[at.first] = g.Mark
+	p.held |= 1 << at.first
+}
+
+// into puts what is remembered of that part into its grant, and reports whether there is
+// anything to give back.
+func (p *Parts) into(at place, g *Grant) bool {
+	held := p.held >> at.first & (1<<at.width - 1)
+	if at.several {
+		copy(g.Parts.marks[:at.width], p.marks[at.first:])
+		g.Parts.held = held
+	} else if held != 0 {
+		g.Mark = p.marks[at.first]
+	}
+	return held != 0
 }
 
 // Any reports whether there is something to remember.

@@ -9,7 +9,7 @@ import (
 )
 
 // The interfaces in this file are optional: a [Limiter] implements what it can do.
-// [Scoped], [Shadow] and [All] pass every one of them on to what they hold; a test
+// [Scoped], [Shadow], [Counting] and [All] pass every one of them on to what they hold; a test
 // walks all of them.
 
 // Undoer takes tokens back.
@@ -102,6 +102,8 @@ func InMemory(l Limiter) bool {
 		return InMemory(l.limit)
 	case *shadow:
 		return InMemory(l.limit)
+	case *counting:
+		return InMemory(l.limit)
 	case *allOf:
 		for _, part := range l.limits {
 			if !InMemory(part) {
@@ -162,6 +164,8 @@ func Adapts(l Limiter) bool {
 		return slices.ContainsFunc(l.limits, Adapts)
 	case *scoped:
 		return Adapts(l.limit)
+	case *counting:
+		return Adapts(l.limit)
 	case *shadow:
 		return false
 	}
@@ -171,7 +175,7 @@ func Adapts(l Limiter) bool {
 
 // PlannerOf returns the part of l whose plans say more than a rate (a Cost, a Level
 // a Share or a Weight), or nil when there is none: then there is nothing to ask at each
-// request. It sees through [All], [Scoped] and [Shadow]; of several parts the first
+// request. It sees through [All] and all wrappers; of several parts the first
 // speaks.
 func PlannerOf(l Limiter) Planner {
 	switch l := l.(type) {
@@ -185,6 +189,8 @@ func PlannerOf(l Limiter) Planner {
 	case *scoped:
 		return PlannerOf(l.limit)
 	case *shadow:
+		return PlannerOf(l.limit)
+	case *counting:
 		return PlannerOf(l.limit)
 	case *Buckets:
 		if !l.saysMore() {

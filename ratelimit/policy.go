@@ -14,6 +14,7 @@ type Policy struct {
 	Rate   rate.Limit    // tokens per second; rate.Inf when unlimited
 	Burst  int           // most tokens at once
 	Window time.Duration // for quotas per window; zero for buckets: Burst/Rate
+	Unit   string        // what it counts; empty: requests
 }
 
 // Unlimited reports whether the policy limits nothing and needs no header.

@@ -59,6 +59,8 @@ func several(l Limiter) bool {
 		return len(l.limits) > 1
 	case *scoped:
 		return l.parts != nil
+	case *counting:
+		return several(l.limit)
 	case *shadow:
 		return false
 	}

@@ -70,8 +70,13 @@ func (a *able) StoreStats() StoreStats {
 
 // probes use each optional interface of a wrapper, and say what came back is right.
 var probes = map[string]func(l Limiter, key Key) bool{
-	"Undoer":    func(l Limiter, key Key) bool { takeKey(l, key).Undo(epoch); return true },
-	"Adjuster":  func(l Limiter, key Key) bool { takeKey(l, key).Adjust(epoch, 1); return true },
+	"Undoer": func(l Limiter, key Key) bool { takeKey(l, key).Undo(epoch); return true },
+	"Adjuster": func(l Limiter, key Key) bool {
+		d := takeKey(l, key)
+		d.Adjust(epoch, 1)
+		d.Settle(epoch, "tokens", 1)
+		return true
+	},
 	"Peeker":    func(l Limiter, key Key) bool { d := l.(Peeker).Peek(epoch, key, 1, 0); return d.OK == (d.Shadow != "") },
 	"Owner":     func(l Limiter, _ Key) bool { return l.(Owner).Own(l) != nil },
 	"Adopter":   func(l Limiter, _ Key) bool { return l.(Adopter).Adopts(l) && Own(l, l) != nil },
@@ -100,6 +105,9 @@ var wrappers = map[string]struct {
 	"All of two":    {func(l Limiter) Limiter { return All(PerKey(1, 9), l) }, false, false},
 	"all three":     {func(l Limiter) Limiter { return Scoped("s", Shadow(All(l))) }, true, true},
 	"other way":     {func(l Limiter) Limiter { return All(PerKey(1, 9), Shadow(Scoped("s", l))) }, true, true},
+	"Counting":      {func(l Limiter) Limiter { return Counting("tokens", l) }, false, false},
+	"counted scope": {func(l Limiter) Limiter { return Scoped("t", Counting("tokens", Scoped("s", l))) }, true, false},
+	"all counted":   {func(l Limiter) Limiter { return All(PerKey(1, 9), Shadow(Counting("tokens", All(l)))) }, false, true},
 	"scope in each": {func(l Limiter) Limiter { return Scoped("t", All(Scoped("s", l))) }, true, false},
 }
 
@@ -115,7 +123,8 @@ func TestWrappersForwardEveryOptionalInterface(t *testing.T) {
 	for wrapper, w := range wrappers {
 		for _, name := range names {
 			inner := newAble()
-			key := Key{Space: "key", ID: "a", Plan: "pro"}
+			key := Key{Space: "key", ID: "a", Plan: "pro", Units: new(Units)}
+			key.Units.Set("tokens", 2)
 			ok := probes[name](w.wrap(inner), key)
 			got, called := inner.called[name]
 			switch {

@@ -31,6 +31,7 @@ type entry struct {
 }
 
 func newEntry(k *link, key ratelimit.Key) *entry {
+	key.Units = nil // of one request; the entry outlives it
 	return &entry{
 		link: k, key: key,
 		name:    store.BucketKey(k.conf.name, key),

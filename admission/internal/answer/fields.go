@@ -88,6 +88,9 @@ func first(dst http.Header, name string) {
 // second has no spelling and is left out.
 func appendPolicy(dst []byte, p ratelimit.Policy, limit int64) []byte {
 	dst = appendParam(appendName(dst, p.Name), ";q=", limit)
+	if p.Unit != "" {
+		dst = appendName(append(dst, ";qu="...), p.Unit)
+	}
 	if w := windowSeconds(p); w > 0 {
 		dst = appendParam(dst, ";w=", w)
 	}
