@@ -57,6 +57,7 @@ func (g *gate) options(at place, ls limits) admission.Options {
 	}
 	opts.Routes = g.routes(at.in("routes"), ls)
 	g.checkPlans(at)
+	g.checkUnits(at)
 	return opts
 }
 
@@ -106,15 +107,16 @@ func (d deadline) options(at place) admission.Deadline {
 // route is one of [admission.Options].Routes. A route that is left empty is at
 // level normal.
 type route struct {
-	Level   level    `yaml:"level"`
-	Cost    Int      `yaml:"cost"`
-	Slots   Int      `yaml:"slots"`
-	Rate    *limit   `yaml:"rate"`
-	Cap     Int      `yaml:"cap"`
-	Timeout Duration `yaml:"timeout"`
-	Pool    string   `yaml:"pool"`
-	Stream  Int      `yaml:"stream"`
-	Exempt  bool     `yaml:"exempt"`
+	Level   level          `yaml:"level"`
+	Cost    Int            `yaml:"cost"`
+	Units   map[string]Int `yaml:"units"`
+	Slots   Int            `yaml:"slots"`
+	Rate    *limit         `yaml:"rate"`
+	Cap     Int            `yaml:"cap"`
+	Timeout Duration       `yaml:"timeout"`
+	Pool    string         `yaml:"pool"`
+	Stream  Int            `yaml:"stream"`
+	Exempt  bool           `yaml:"exempt"`
 }
 
 func (g *gate) routes(at place, ls limits) map[string]admission.Rule {
@@ -165,6 +167,13 @@ func (r route) options(at place, ls limits) (opts []admission.RouteOption) {
 		case n.value > 0:
 			opts = append(opts, n.option(int(n.value)))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Units)) {
+		n := int(r.Units[name])
+		if n < 1 {
+			at.in("units", name).wrongf("must be at least 1")
+		}
+		opts = append(opts, admission.CostIn(name, func(*http.Request) int { return n }))
 	}
 	switch {
 	case r.Timeout < 0:

@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +49,9 @@ func (l *limitSet) fill(at place, ls limits, opts *admission.Options) {
 }
 
 // limit is one rate limit. With Rate and Burst it is a token bucket for each key;
-// with Count and Per it counts in windows of that length (see package window).
+// with Count and Per it counts in windows of that length (see package window). It counts
+// requests, or the unit that Counts names. And are limits that hold as well: a request
+// takes from all of them or from none.
 type limit struct {
 	Rate   perSecond       `yaml:"rate"`
 	Burst  Int             `yaml:"burst"`
@@ -58,6 +63,8 @@ type limit struct {
 	Plans  map[string]plan `yaml:"plans"`
 	Shadow bool            `yaml:"shadow"`
 	Local  bool            `yaml:"local"`
+	Counts string          `yaml:"counts"`
+	And    []limit         `yaml:"and"`
 }
 
 // plan is a row of numbers for the callers that have been sold it. Without a rate,
@@ -80,12 +87,40 @@ type limits struct {
 	named  map[string]SharedLimit // those shared so far
 }
 
-// limiter builds the limit; nil for none, and for one that makes no sense.
+// limiter builds the limit with those that hold as well; nil for none, and for one that
+// makes no sense.
 func (l *limit) limiter(at place, ls limits) ratelimit.Limiter {
 	if l == nil {
 		return nil
 	}
+	first := l.alone(at, ls)
+	if len(l.And) == 0 {
+		return first
+	}
+	parts := []ratelimit.Limiter{first}
+	for i := range l.And {
+		parts = append(parts, l.And[i].limiter(at.in("and", strconv.Itoa(i)), ls))
+	}
+	if slices.Contains(parts, nil) {
+		return nil // what is wrong with it has been noted
+	}
+	return checked(at, ratelimit.All(parts...), nil)
+}
+
+// alone builds the limit without the others.
+func (l *limit) alone(at place, ls limits) ratelimit.Limiter {
 	built, err := l.build(at, ls)
+	if l.Counts != "" && built != nil {
+		built = ratelimit.Counting(l.Counts, built)
+	}
+	if built = checked(at, built, err); built != nil && l.Shadow {
+		return ratelimit.Shadow(built)
+	}
+	return built
+}
+
+// checked returns a limiter that makes sense, or notes why it does not and returns nil.
+func checked(at place, built ratelimit.Limiter, err error) ratelimit.Limiter {
 	if err == nil && built != nil {
 		err = built.Validate()
 	}
@@ -93,17 +128,22 @@ func (l *limit) limiter(at place, ls limits) ratelimit.Limiter {
 		at.wrong(err)
 		return nil
 	}
-	if l.Shadow {
-		return ratelimit.Shadow(built)
-	}
 	return built
 }
 
-func (l *limit) build(at place, ls limits) (ratelimit.Limiter, error) {
-	name := l.Name
-	if name == "" {
-		name = at.path[len(at.path)-1]
+// called is the name of the limit where it has none of its own: that of its field, and
+// what it counts where the field has several.
+func (l *limit) called(at place) string {
+	steps := at.path
+	name := steps[len(steps)-1]
+	for n := len(steps); n > 2 && steps[n-2] == "and"; n -= 2 {
+		name = steps[n-3] + "-" + cmp.Or(l.Counts, name)
 	}
+	return cmp.Or(l.Name, name)
+}
+
+func (l *limit) build(at place, ls limits) (ratelimit.Limiter, error) {
+	name := l.called(at)
 	if ls.redis != "" && !l.Local {
 		return l.share(at, ls)
 	}

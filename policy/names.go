@@ -29,7 +29,35 @@ func (g *gate) planned() (all []*limit) {
 	for _, r := range g.Routes {
 		all = append(all, r.Rate)
 	}
-	return slices.DeleteFunc(all, func(l *limit) bool { return l == nil })
+	return withOthers(slices.DeleteFunc(all, func(l *limit) bool { return l == nil }))
+}
+
+// withOthers returns the limits and those that hold beside them.
+func withOthers(limits []*limit) (all []*limit) {
+	for _, l := range limits {
+		all = append(all, l)
+		for i := range l.And {
+			all = append(all, withOthers([]*limit{&l.And[i]})...)
+		}
+	}
+	return all
+}
+
+// checkUnits reports routes that name a unit which no limit of the gate counts.
+func (g *gate) checkUnits(at place) {
+	counted := map[string]bool{}
+	for _, l := range g.planned() {
+		if l.Counts != "" {
+			counted[l.Counts] = true
+		}
+	}
+	for pattern, r := range g.Routes {
+		for name := range r.Units {
+			if !counted[name] {
+				at.in("routes", pattern, "units", name).wrong(unknown(name, counted, "no limit counts a unit"))
+			}
+		}
+	}
 }
 
 func checkPlans(at place, list []identity, known map[string]bool) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -270,6 +271,42 @@ func fields(t reflect.Type, seen []reflect.Type) (names []string) {
 		names = append(names, fields(f.Type, append(seen, t))...)
 	}
 	return names
+}
+
+// A request takes from all limits of a field or from none, each in its unit.
+func TestLimitsBesideOthersHoldAsWell(t *testing.T) {
+	opts, err := build(`
+gate:
+  limits:
+    rate:
+      rate: 1/h
+      burst: 3
+      and:
+        - {counts: tokens, rate: 1/h, burst: 1000}
+        - {name: global, rate: 1/h, burst: 100, global: true}
+  routes:
+    /chat: {units: {tokens: 400}}
+`, Resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range ratelimit.AppendPolicies(nil, opts.Rate, ratelimit.Key{}) {
+		names = append(names, p.Name+" "+p.Unit)
+	}
+	if want := []string{"rate ", "rate-tokens tokens", "global "}; !slices.Equal(names, want) {
+		t.Errorf("limits %q, want %q", names, want)
+	}
+	h := admission.MustNew(opts).Handler(http.NotFoundHandler())
+	for i, c := range []struct {
+		path string
+		want int
+	}{{"/chat", 404}, {"/chat", 404}, {"/chat", 429}, {"/", 404}, {"/", 429}} {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("POST", c.path, nil)); w.Code != c.want {
+			t.Errorf("request %d, %s: %d, want %d: %s", i, c.path, w.Code, c.want, w.Body)
+		}
+	}
 }
 
 func TestWithRedisLimitsAreSharedUnlessTheySayLocal(t *testing.T) {

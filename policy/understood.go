@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -32,6 +33,9 @@ func (l *limit) understood(where string, line func(name, text string)) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Plans)) {
 		line("plan "+name, l.Plans[name].words(l)+" (of "+where+")")
+	}
+	for i := range l.And {
+		l.And[i].understood(where+", "+cmp.Or(l.And[i].Name, l.And[i].Counts), line)
 	}
 }
 
