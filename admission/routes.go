@@ -209,8 +209,7 @@ func (rs *rules) join(m meanings) *route {
 	return rt
 }
 
-// strictest joins the routes of m. The pool and the estimates are those of the first,
-// which is what most routers read.
+// strictest joins the routes of m. Pool and estimates are the first's, as most routers read.
 func (m *meanings) strictest() *route {
 	h := *m[0]
 	h.level, h.exempt, h.also = min(h.level, priority.Normal), false, nil
@@ -252,10 +251,10 @@ func (m *meanings) units() (all []unit) {
 			i := slices.IndexFunc(all, func(known unit) bool { return known.name == u.name })
 			if i < 0 {
 				all = append(all, u)
-				continue
+			} else {
+				a, b := all[i].of, u.of
+				all[i].of = func(r *http.Request) int { return max(a(r), b(r)) }
 			}
-			known := all[i].of
-			all[i].of = func(r *http.Request) int { return max(known(r), u.of(r)) }
 		}
 	}
 	return all

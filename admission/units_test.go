@@ -157,7 +157,7 @@ func TestAnAmbiguousPathPaysTheMostInEachUnit(t *testing.T) {
 		Rate: ratelimit.Counting("tokens", ratelimit.PerKey(0, 1000)),
 		Routes: map[string]admission.Rule{
 			"/a/": admission.AtLevel(priority.Normal, admission.CostIn("tokens", of(600))),
-			"/b": admission.AtLevel(priority.Normal, admission.CostIn("tokens", of(10))),
+			"/b":  admission.AtLevel(priority.Normal, admission.CostIn("tokens", of(10))),
 		},
 	}).Handler(okHandler())
 	r := httptest.NewRequest(http.MethodGet, "/a/..%2fb", nil)

@@ -43,12 +43,6 @@ type allOf struct {
 	err    error
 }
 
-// place is a part's room among [Parts]: as many marks as it is made of limits.
-type place struct {
-	first, width int
-	several      bool // it is made of several itself, inside of a wrapper
-}
-
 // newAllOf checks what must hold before the parts can be asked anything.
 func newAllOf(limits []Limiter) *allOf {
 	a := &allOf{limits: limits, places: make([]place, len(limits))}
@@ -65,25 +59,6 @@ func newAllOf(limits []Limiter) *allOf {
 		a.err = fmt.Errorf("ratelimit: All: limit %d is nil", i+1)
 	}
 	return a
-}
-
-// placeOf is the room that the grants of l need.
-func placeOf(l Limiter) place {
-	switch l := l.(type) {
-	case *allOf:
-		width := 0
-		for _, p := range l.places {
-			width += p.width
-		}
-		return place{width: width, several: true}
-	case *scoped:
-		return placeOf(l.limit)
-	case *shadow:
-		return placeOf(l.limit)
-	case *counting:
-		return placeOf(l.limit)
-	}
-	return place{width: 1}
 }
 
 // Take implements [Limiter].

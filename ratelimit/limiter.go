@@ -122,6 +122,31 @@ func (p *Parts) into(at place, g *Grant) bool {
 // Any reports whether there is something to remember.
 func (p *Parts) Any() bool { return p.held != 0 }
 
+// place is a part's room among [Parts]: as many marks as it is made of limits.
+type place struct {
+	first, width int
+	several      bool // it is made of several itself, inside of a wrapper
+}
+
+// placeOf is the room that the grants of l need.
+func placeOf(l Limiter) place {
+	switch l := l.(type) {
+	case *allOf:
+		width := 0
+		for _, p := range l.places {
+			width += p.width
+		}
+		return place{width: width, several: true}
+	case *scoped:
+		return placeOf(l.limit)
+	case *shadow:
+		return placeOf(l.limit)
+	case *counting:
+		return placeOf(l.limit)
+	}
+	return place{width: 1}
+}
+
 // Unlimited admits every request. It is the only way to have no limit: no number
 // means it by accident.
 var Unlimited Limiter = unlimited{}

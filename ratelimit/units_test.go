@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -22,7 +23,9 @@ func using(id string, of map[string]int) Key {
 }
 
 // ask takes one request.
-func ask(l Limiter, key Key, cost int) Decision { return l.Take(nil, epoch, key, cost, 0) }
+func ask(l Limiter, key Key, cost int) Decision {
+	return l.Take(context.Background(), epoch, key, cost, 0)
+}
 
 // left returns what a limit has for the key, by looking.
 func left(l Limiter, key Key) int { return l.(Peeker).Peek(epoch, key, 1, 0).Remaining }
