@@ -135,7 +135,7 @@ func TestABodyThatTricklesIsCut(t *testing.T) {
 		want  int
 	}{
 		{"stall_timeout: 1s\n", 1, 408},
-		{"stall_timeout: 1s\n", 100, 200}, // 500 a second
+		{"stall_timeout: 1s\n", 1000, 200}, // 5,000 a second
 		{"stall_timeout: 1s\nbody_rate: 1KiB\n", 100, 408},
 		{"stall_timeout: 1s\nbody_rate: 0\n", 1, 200},
 	} {

@@ -21,18 +21,17 @@ func TestTheEdgeAddsLittleToAPlainProxy(t *testing.T) {
 	b := newBackend(t)
 	e, plain := startEdge(t, b.URL, ""), startProgram(t, "plainproxy", "", b.URL)
 	const rounds, most = 10, 1.10
-	for _, proxy := range []*edge{e, plain} {
-		proxy.perRequest() // connections, pools, and the first garbage
-	}
+	e.loaded() // connections, pools, and the first garbage
+	plain.loaded()
 	var ratios []float64
-	for round := range rounds {
-		var of [2]time.Duration
-		for turn := range 2 {
-			i := (round + turn) % 2
-			of[i] = []*edge{e, plain}[i].perRequest()
-		}
-		t.Logf("processor time of a request: edge %v, plain proxy %v", of[0], of[1])
-		ratios = append(ratios, float64(of[0])/float64(of[1]))
+	for range rounds {
+		var ofEdge, ofPlain cost
+		ofEdge.add(e.loaded())
+		ofPlain.add(plain.loaded())
+		ofPlain.add(plain.loaded())
+		ofEdge.add(e.loaded())
+		t.Logf("processor time of a request: edge %v, plain proxy %v", ofEdge.perRequest(), ofPlain.perRequest())
+		ratios = append(ratios, float64(ofEdge.perRequest())/float64(ofPlain.perRequest()))
 	}
 	slices.Sort(ratios)
 	median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
@@ -52,12 +51,23 @@ var (
 	failed     = regexp.MustCompile(`Non-2xx|Socket errors`)
 )
 
-// perRequest has wrk load the program for two seconds and returns the processor time that
-// it took for a request.
-func (e *edge) perRequest() time.Duration {
+// cost is what some requests took.
+type cost struct {
+	requests  int
+	processor time.Duration
+}
+
+func (c *cost) add(more cost) {
+	c.requests, c.processor = c.requests+more.requests, c.processor+more.processor
+}
+
+func (c *cost) perRequest() time.Duration { return c.processor / time.Duration(c.requests) }
+
+// loaded has wrk load the program for a second and returns what that took.
+func (e *edge) loaded() cost {
 	e.t.Helper()
 	before := e.processorTime()
-	out, err := exec.Command("wrk", "-t", "1", "-c", "16", "-d", "2s", e.base+"/hello").CombinedOutput()
+	out, err := exec.Command("wrk", "-t", "1", "-c", "16", "-d", "1s", e.base+"/hello").CombinedOutput()
 	took := e.processorTime() - before
 	m := requestsOf.FindSubmatch(out)
 	if err != nil || failed.Match(out) || m == nil {
@@ -67,7 +77,7 @@ func (e *edge) perRequest() time.Duration {
 	if err != nil || n == 0 {
 		e.t.Fatalf("wrk: %v\n%s", err, out)
 	}
-	return took / time.Duration(n)
+	return cost{n, took}
 }
 
 // processorTime is what all threads of the process have had, in user and kernel.
