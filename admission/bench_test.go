@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -173,3 +174,20 @@ type nullWriter struct {
 func (w *nullWriter) Header() http.Header         { return w.h }
 func (w *nullWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (w *nullWriter) WriteHeader(status int)      { w.last = status }
+
+// The handler's request, its context and the gate's own state of it are one object.
+func TestAnAdmittedRequestCostsOneAllocation(t *testing.T) {
+	for name, header := range map[string]string{"no deadline": "", "a deadline": "250ms"} {
+		h := admission.MustNew(admission.Options{
+			Rate:     ratelimit.PerKey(1e9, 1<<30),
+			Deadline: admission.TimeoutHeader("X-Timeout", 5*time.Second),
+		}).At(priority.Normal)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		r, w := request("GET", "/"), httptest.NewRecorder()
+		if header != "" {
+			r.Header.Set("X-Timeout", header)
+		}
+		if n := testing.AllocsPerRun(500, func() { h.ServeHTTP(w, r) }); n > 1 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}

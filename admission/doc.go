@@ -38,9 +38,8 @@
 //
 // # What a request costs
 //
-// An admitted request costs two allocations: the copy of [net/http.Request] that
-// carries the context, and one object that is the context, the ResponseWriter and
-// the permit at once. A deadline's timer is made at the first call of
+// An admitted request costs one allocation: an object that is the handler's request,
+// its context, its ResponseWriter and the permit at once. A deadline's timer is made at the first call of
 // Done. [Gate.Admit], for work without HTTP, costs none.
 //
 // # Where to read on

@@ -33,6 +33,8 @@ type request struct {
 	streaming bool // left its slot
 	level     priority.Level
 	told      answer.Fields // what the client is told about its limit
+
+	inner http.Request // what the handler gets: a copy in this same allocation
 }
 
 // timer is the context that ends at the deadline.

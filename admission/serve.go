@@ -235,8 +235,8 @@ func (x exchange) run(next http.Handler) {
 	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
 		req.deadline = end
 	}
-	inner := r.WithContext(req)
-	returned := false
+	req.inner = *r.WithContext(req) // inlined, so that the copy it makes stays on the stack
+	inner, returned := &req.inner, false
 	defer func() {
 		if x.pattern == "" { // a router inside has matched it
 			x.pattern = inner.Pattern

@@ -248,7 +248,7 @@ func (c *Core) sweep(now time.Time, at time.Duration) {
 // waiters ran out of time in the meantime, if none of it waits; see [entry.Hold].
 func (c *Core) keep(now, admitted time.Time) {
 	l := c.hold.Level()
-	if c.line.highest() >= l.Index() {
+	if !c.hold.Owes(admitted) || c.line.highest() >= l.Index() {
 		return
 	}
 	if rate := c.demand.Rate(now, l) + c.demand.Above(now, l); rate > 0 {

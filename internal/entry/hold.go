@@ -44,10 +44,14 @@ func (h *Hold) Missed(now time.Time, l priority.Level, slots int) {
 	h.owed = min(h.owed+1, slots)
 }
 
+// Owes reports whether a slot taken at admitted may have to be kept when it comes free:
+// without a miss since then, [Hold.Freed] keeps nothing.
+func (h *Hold) Owes(admitted time.Time) bool { return h.owed > 0 && admitted.Before(h.missed) }
+
 // Freed tells that a slot, taken at admitted, came free with no waiter of the level
 // to take it. gap is the mean time between two arrivals of that level; zero: not known.
 func (h *Hold) Freed(now, admitted time.Time, gap time.Duration, slots int) {
-	if h.owed == 0 || gap <= 0 || !admitted.Before(h.missed) {
+	if gap <= 0 || !h.Owes(admitted) {
 		return
 	}
 	h.spend(now)
