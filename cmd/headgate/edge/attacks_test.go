@@ -216,3 +216,26 @@ func TestAPreflightCarriesNoCredentials(t *testing.T) {
 		t.Errorf("counted as others, and the upstream was asked %s", head)
 	}
 }
+
+// Whose word is taken changes with the policy, for the limits and for what the upstream is
+// told alike.
+func TestAProxyThatIsTrustedNoMoreIsNotBelieved(t *testing.T) {
+	url, asked := noting(t)
+	const trusting = "gate: {client_ip: {trusted: [127.0.0.1]}}"
+	e := startedAt(t, url, trusting)
+	lines := []string{"GET / HTTP/1.1", "Host: h", "X-Forwarded-For: 6.6.6.6", "X-Forwarded-Host: shop.example"}
+	for _, c := range []struct {
+		file, want string
+	}{
+		{trusting, "X-Forwarded-For: 6.6.6.6, 127.0.0.1\r\nX-Forwarded-Host: shop.example\r\n"},
+		{"gate: {client_ip: {trusted: [10.0.0.0/8]}}", "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: h\r\n"},
+		{trusting, "X-Forwarded-For: 6.6.6.6, 127.0.0.1\r\nX-Forwarded-Host: shop.example\r\n"},
+	} {
+		write(t, e.source.path, c.file)
+		e.reload("test")
+		raw(t, e, lines...)
+		if head := strings.Join(asked(), ""); !strings.Contains(head, c.want) {
+			t.Errorf("%s: the upstream was told %s", c.file, head)
+		}
+	}
+}

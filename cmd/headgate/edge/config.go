@@ -157,7 +157,8 @@ type source struct {
 // through at, which knows the lines.
 type settings struct {
 	Config
-	doc *policy.Document
+	doc       *policy.Document
+	addresses *caller.Addresses // of gate.client_ip; nil where that is wrong
 }
 
 // load reads the defaults, the file over them, the command line over both. With a change
@@ -187,6 +188,8 @@ func (s source) load(changed *policy.Document) (*settings, error) {
 		c.Admin = ""
 	}
 	c.Upstream.URL = cmp.Or(s.upstream, c.Upstream.URL)
+	// What is wrong with them, the options of the gate tell with the line.
+	c.addresses, _ = caller.NewAddresses(c.clientIP())
 	return c, c.doc.At(c.validate())
 }
 

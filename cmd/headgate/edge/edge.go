@@ -96,8 +96,8 @@ func (e *edge) build(c *settings) error {
 	if e.outbound, err = e.transport(c, resources); err != nil {
 		return err
 	}
-	e.handler, err = e.chain(c)
-	return err
+	e.handler = e.chain(c)
+	return nil
 }
 
 // transport is the way to the upstream: the file's section outbound, and what the edge
@@ -119,15 +119,15 @@ func (e *edge) transport(c *settings, resources policy.Resources) (*outbound.Tra
 
 // chain is the way of a request: answers in gRPC for those who speak it, the count of
 // requests, the gate, and what package proxy does inside of it.
-func (e *edge) chain(c *settings) (http.Handler, error) {
-	addresses, err := caller.NewAddresses(c.clientIP())
-	if err != nil {
-		return nil, err
-	}
+func (e *edge) chain(c *settings) http.Handler {
 	inner := proxy.New(proxy.Options{
 		Upstream: c.Upstream.parsed, PreserveHost: c.Upstream.PreserveHost, Transport: e.outbound,
 		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody), BodyRate: c.bodyRate(),
-		Addresses: addresses, AddressIn: c.Gate.ClientIP.Header, Underscores: c.underscores(),
+		Underscores: c.underscores(),
+		Addresses: func() (*caller.Addresses, string) {
+			now := e.inForce.Load()
+			return now.addresses, now.Gate.ClientIP.Header
+		},
 		Methods:     func() bool { return e.inForce.Load().tellsMethodsApart() },
 		Credentials: func() []string { return e.inForce.Load().credentials() },
 		Retried:     c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
@@ -135,7 +135,7 @@ func (e *edge) chain(c *settings) (http.Handler, error) {
 	if c.Upstream.Signals.Throttle == upstream.ThrottleRoute {
 		inner = upstream.Routes(c.Gate.Routes, inner)
 	}
-	return proxy.GRPC(e.goodbye(e.gate.Handler(inner))), nil
+	return proxy.GRPC(e.goodbye(e.gate.Handler(inner)))
 }
 
 func (e *edge) resources() policy.Resources {

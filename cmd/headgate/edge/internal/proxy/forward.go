@@ -13,6 +13,7 @@ import (
 // what a trusted proxy says of host and scheme. What a client says of itself is removed,
 // in whichever field.
 type forward struct {
+	from        func() (*caller.Addresses, string) // in force: the next two
 	addresses   *caller.Addresses
 	field       string      // canonical; the one that addresses are read from
 	underscores bool        // fields with an underscore in their names pass
@@ -28,8 +29,7 @@ const (
 )
 
 func newForward(o Options) forward {
-	field := http.CanonicalHeaderKey(cmp.Or(o.AddressIn, forField))
-	return forward{o.Addresses, field, o.Underscores, o.Methods, o.Credentials}
+	return forward{from: o.Addresses, underscores: o.Underscores, methods: o.Methods, credentials: o.Credentials}
 }
 
 // claims are the fields, besides X-Forwarded-*, by which frameworks and proxies are told
@@ -58,6 +58,8 @@ var kept = map[string]bool{"X-Forwarded-Port": true, "X-Forwarded-Prefix": true}
 
 // apply writes the fields of out, the header of the request to the upstream, for in.
 func (f forward) apply(in *http.Request, out http.Header) {
+	f.addresses, f.field = f.from()
+	f.field = http.CanonicalHeaderKey(cmp.Or(f.field, forField))
 	trusted := f.addresses.TrustsPeer(in)
 	f.overrule(out)
 	for name := range out {

@@ -25,7 +25,7 @@ func told(t *testing.T, ip caller.ClientIP, peer string, secure bool, lines ...s
 		in.Header.Add(lines[i], lines[i+1])
 	}
 	out := in.Header.Clone()
-	newForward(Options{Addresses: addresses, AddressIn: ip.Header, Methods: func() bool { return true }, Credentials: func() []string { return nil }}).apply(in, out)
+	newForward(Options{Addresses: func() (*caller.Addresses, string) { return addresses, ip.Header }, Methods: func() bool { return true }, Credentials: func() []string { return nil }}).apply(in, out)
 	return out
 }
 

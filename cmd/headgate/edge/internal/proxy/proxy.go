@@ -26,13 +26,14 @@ type Options struct {
 	Stall        time.Duration     // longest wait for a piece of a body
 	MaxBody      int64             // 0: any
 	BodyRate     int64             // bytes a second that a body brings at least; 0: any
-	Addresses    *caller.Addresses
-	AddressIn    string          // the header that the addresses are read from; "": X-Forwarded-For
-	Underscores  bool            // pass fields on that have one in their names
-	Methods      func() bool     // some rule tells methods apart
-	Credentials  func() []string // canonical names of what a preflight has no use for
-	Retried      bool            // the transport repeats what may be repeated, so that a client need not
-	Log          *slog.Logger
+	// Addresses returns those in force, and the header that they are read from; "":
+	// X-Forwarded-For.
+	Addresses   func() (*caller.Addresses, string)
+	Underscores bool            // pass fields on that have one in their names
+	Methods     func() bool     // some rule tells methods apart
+	Credentials func() []string // canonical names of what a preflight has no use for
+	Retried     bool            // the transport repeats what may be repeated, so that a client need not
+	Log         *slog.Logger
 }
 
 // New returns the handler inside of the gate.
