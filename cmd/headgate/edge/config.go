@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed" // for the defaults
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -158,6 +159,7 @@ type source struct {
 type settings struct {
 	Config
 	doc       *policy.Document
+	patterns  *http.ServeMux    // of gate.routes, once those are known to be right
 	addresses *caller.Addresses // of gate.client_ip; nil where that is wrong
 }
 

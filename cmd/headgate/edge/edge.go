@@ -90,6 +90,7 @@ func (e *edge) build(c *settings) error {
 	if err != nil {
 		return c.doc.At(err)
 	}
+	c.patterns = upstream.Patterns(c.Gate.Routes)
 	if e.gate, err = admission.New(opts); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (e *edge) chain(c *settings) http.Handler {
 		Retried:     c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
 	})
 	if c.Upstream.Signals.Throttle == upstream.ThrottleRoute {
-		inner = upstream.Routes(c.Gate.Routes, inner)
+		inner = upstream.Routes(func() *http.ServeMux { return e.inForce.Load().patterns }, inner)
 	}
 	return proxy.GRPC(e.goodbye(e.gate.Handler(inner)))
 }

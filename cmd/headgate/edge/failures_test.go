@@ -162,3 +162,27 @@ func brokenOff(t *testing.T, e *edge, major int) (resp *http.Response, body []by
 	body, err = io.ReadAll(resp.Body)
 	return resp, body, err
 }
+
+// What a route's 429 holds back is that route, by the rules in force.
+func TestAThrottledRouteSlowsNoOther(t *testing.T) {
+	asked := map[string]int{}
+	e, _, path := started(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked[r.URL.Path]++; strings.HasPrefix(r.URL.Path, "/paid") {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}), "upstream: {signals: {throttle: route}}\ngate: {routes: {/paid/a: {}}}\n")
+	reached := func(path string) bool {
+		before := asked[path]
+		get(e, path)
+		return asked[path] > before
+	}
+	if !reached("/paid/a") || reached("/paid/a") || !reached("/free") {
+		t.Errorf("the upstream was asked for %v", asked)
+	}
+	write(t, path, "upstream: {signals: {throttle: route}}\ngate: {routes: {/paid/a: {}, /paid/b: {}}}\n")
+	e.reload("test")
+	if !reached("/paid/b") || reached("/paid/b") || !reached("/free") {
+		t.Errorf("after a reload, the upstream was asked for %v", asked)
+	}
+}

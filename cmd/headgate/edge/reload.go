@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 	"github.com/headgate-go/headgate/policy"
 )
 
@@ -95,6 +96,7 @@ func (e *edge) update(c *settings) error {
 	if err != nil {
 		return err
 	}
+	c.patterns = upstream.Patterns(c.Gate.Routes)
 	if err := e.gate.Update(opts); err != nil {
 		return err
 	}

@@ -57,15 +57,21 @@ func byRoute(r *http.Request) ratelimit.Key {
 
 type routeKey struct{}
 
-// Routes returns a handler that notes the pattern of a request as the client sent it,
-// which ThrottleRoute asks for, and passes it to next.
-func Routes[V any](patterns map[string]V, next http.Handler) http.Handler {
+// Patterns returns what tells the pattern of a request. The patterns must be right and
+// without conflict.
+func Patterns[V any](patterns map[string]V) *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern := range patterns {
 		mux.Handle(pattern, http.NotFoundHandler())
 	}
+	return mux
+}
+
+// Routes returns a handler that notes the pattern of a request as the client sent it, by
+// the patterns in force, which ThrottleRoute asks for, and passes it to next.
+func Routes(patterns func() *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, pattern := mux.Handler(r)
+		_, pattern := patterns().Handler(r)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), routeKey{}, pattern)))
 	})
 }
