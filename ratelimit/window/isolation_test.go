@@ -142,9 +142,9 @@ var clocks = []time.Duration{
 }
 
 func (n *neighbours) turn() {
-	n.together.counts.local.at(n.now, length)
+	n.together.counts.local.at(n.now, &period{length: length})
 	for _, l := range n.alone {
-		l.counts.local.at(n.now, length)
+		l.counts.local.at(n.now, &period{length: length})
 	}
 }
 

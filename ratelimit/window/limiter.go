@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -18,8 +19,8 @@ import (
 // one it waits for the counter, at most [Timeout].
 type Limiter struct {
 	settings
-	quota  int
-	length time.Duration
+	quota int
+	period
 	err    error
 	counts *both
 }
@@ -39,7 +40,24 @@ const Unlimited = math.MaxInt
 //
 // It never grants in advance: a maxWait is treated as zero.
 func PerKey(quota int, length time.Duration, opts ...Option) *Limiter {
-	l := &Limiter{quota: quota, length: length, settings: defaults()}
+	return build(quota, period{length: length}, opts)
+}
+
+// Daily returns a limiter that admits quota per key on each day of the calendar in the
+// given zone, from midnight to midnight: 23 to 25 hours where the clock is changed. What
+// was used the day before does not count. A nil zone, and a quota below one, are errors
+// from Validate, and nothing is admitted.
+func Daily(quota int, zone *time.Location, opts ...Option) *Limiter {
+	return build(quota, period{length: day, zone: zone, latest: new(atomic.Pointer[stretch])}, opts)
+}
+
+// Monthly is like [Daily] for the months of the calendar.
+func Monthly(quota int, zone *time.Location, opts ...Option) *Limiter {
+	return build(quota, period{length: month, months: true, zone: zone, latest: new(atomic.Pointer[stretch])}, opts)
+}
+
+func build(quota int, p period, opts []Option) *Limiter {
+	l := &Limiter{quota: quota, period: p, settings: defaults()}
 	for _, opt := range opts {
 		opt(&l.settings)
 	}
@@ -55,7 +73,7 @@ func (l *Limiter) fresh() *both {
 	c := &both{local: newLocal(l.maxKeys)}
 	if l.counter != nil {
 		l.counter.Config(l.quota, l.length)
-		c.remote = newRemote(l.counter, l.length, l.timeout)
+		c.remote = newRemote(l.counter, &l.period, l.timeout)
 	}
 	return c
 }
@@ -64,8 +82,6 @@ func (l *Limiter) check() error {
 	switch {
 	case l.quota < 1:
 		return fmt.Errorf("quota is %d, must be at least 1", l.quota)
-	case l.length < time.Second || l.length > 366*24*time.Hour || l.length%time.Second != 0:
-		return fmt.Errorf("length is %v, must be whole seconds, from one to a year", l.length)
 	case l.name == "":
 		return errors.New("Name is empty")
 	case l.maxKeys < 1:
@@ -80,7 +96,7 @@ func (l *Limiter) check() error {
 			return fmt.Errorf("plan %q: quota is %d, must not be negative", plan, quota)
 		}
 	}
-	return nil
+	return l.period.check()
 }
 
 // Peek implements [ratelimit.Peeker] by this process' own count alone: a foreign
@@ -131,8 +147,8 @@ func (l *Limiter) ask(now time.Time, key ratelimit.Key, cost int, d *ratelimit.D
 		d.OK, d.Remaining = true, math.MaxInt
 		return a, false
 	}
-	a = asked{quota: int64(quota), cost: int64(cost), length: l.length}
-	a.window, a.elapsed = l.counts.local.at(now, l.length)
+	a = asked{quota: int64(quota), cost: int64(cost), dated: l.calendar()}
+	a.window, a.length, a.elapsed = l.counts.local.at(now, &l.period)
 	return a, true
 }
 
@@ -141,12 +157,16 @@ type asked struct {
 	window, quota, cost int64
 	length              time.Duration
 	usage
-	ok bool
+	dated bool // a window of a calendar: what was used before it does not count
+	ok    bool
 }
 
 // admit decides on counts.
 func (a *asked) admit(now, before int64) bool {
 	a.now, a.before = max(now, 0), max(before, 0)
+	if a.dated {
+		a.before = 0
+	}
 	a.ok = a.fits(a.quota, a.cost, a.length)
 	return a.ok
 }
@@ -154,9 +174,12 @@ func (a *asked) admit(now, before int64) bool {
 func (a *asked) answer(d *ratelimit.Decision) {
 	d.OK = a.ok
 	d.Reset = a.length - a.elapsed
-	if a.ok {
+	switch {
+	case a.ok:
 		a.now += a.cost
-	} else {
+	case a.dated:
+		d.Wait = d.Reset
+	default:
 		d.Wait = a.wait(a.quota, a.cost, a.length)
 		d.Reset = d.Wait
 	}
@@ -232,7 +255,7 @@ func (l *Limiter) Own(prev ratelimit.Limiter) ratelimit.Limiter {
 // Adopts implements [ratelimit.Adopter].
 func (l *Limiter) Adopts(prev ratelimit.Limiter) bool {
 	p, ok := prev.(*Limiter)
-	return ok && l.err == nil && p.err == nil && p.name == l.name && p.length == l.length
+	return ok && l.err == nil && p.err == nil && p.name == l.name && p.same(&l.period)
 }
 
 // Stats implements [ratelimit.Counter].

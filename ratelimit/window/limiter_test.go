@@ -20,8 +20,6 @@ import (
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-const day = 24 * time.Hour
-
 func take(l ratelimit.Limiter, now time.Time, id string, cost int) ratelimit.Decision {
 	return l.Take(context.Background(), now, ratelimit.Key{Space: "key", ID: id}, cost, 0)
 }

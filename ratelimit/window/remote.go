@@ -19,7 +19,7 @@ import (
 // hangs costs maxCalls goroutines and no caller more than the time-out.
 type remote struct {
 	counter httprate.LimitCounter
-	length  time.Duration
+	period  *period
 	timeout time.Duration
 	calls   chan struct{}
 	keys    [64]sync.Mutex // reading and adding is one step for a key, in this process
@@ -32,8 +32,8 @@ const (
 	pause    = time.Second // after a failure
 )
 
-func newRemote(c httprate.LimitCounter, length, timeout time.Duration) *remote {
-	return &remote{counter: c, length: length, timeout: timeout, calls: make(chan struct{}, maxCalls), start: time.Now()}
+func newRemote(c httprate.LimitCounter, p *period, timeout time.Duration) *remote {
+	return &remote{counter: c, period: p, timeout: timeout, calls: make(chan struct{}, maxCalls), start: time.Now()}
 }
 
 // take decides a by the foreign counts, and reports whether they answered in time.
@@ -73,12 +73,12 @@ func (r *remote) count(key string, a *asked) (err error) {
 	lock := &r.keys[fold(key)%uint64(len(r.keys))]
 	lock.Lock()
 	defer lock.Unlock()
-	window := r.at(a.window)
-	now, before, err := r.counter.Get(key, window, window.Add(-r.length))
+	window := r.period.start(a.window)
+	now, before, err := r.counter.Get(key, window.UTC(), r.period.start(a.window-1).UTC())
 	if err != nil || !a.admit(int64(now), int64(before)) {
 		return err
 	}
-	return r.counter.IncrementBy(key, window, int(a.cost))
+	return r.counter.IncrementBy(key, window.UTC(), int(a.cost))
 }
 
 // adjust adds or subtracts in the background. It is lost when too many calls are
@@ -89,7 +89,7 @@ func (r *remote) adjust(key ratelimit.Key, window int64, by int) {
 	}
 	go func() {
 		defer r.end()
-		if r.counter.IncrementBy(text(key), r.at(window), by) != nil {
+		if r.counter.IncrementBy(text(key), r.period.start(window).UTC(), by) != nil {
 			r.rest()
 		}
 	}()
@@ -113,10 +113,6 @@ func (r *remote) end() {
 }
 
 func (r *remote) rest() { r.rested.Store(int64(time.Since(r.start) + pause)) }
-
-func (r *remote) at(window int64) time.Time {
-	return time.Unix(window*int64(r.length/time.Second)+zero, 0).UTC()
-}
 
 // text is a key's name in the store: the join is injective, and its length bounded
 // however long the caller's name is.

@@ -26,20 +26,20 @@ const (
 // numbered: the same windows as httprate's.
 var zero = time.Time{}.Unix()
 
-// at returns the number of the window in force at now, and how far it has come. A
-// reading that is late by a little belongs to the window in force.
-func (l *local) at(now time.Time, length time.Duration) (window int64, elapsed time.Duration) {
-	start := now.UTC().Truncate(length)
-	window = max((start.Unix()-zero)/int64(length/time.Second), 0)
+// at returns the number of the window in force at now, how long it is, and how far it has
+// come. A reading that is late by a little belongs to the window in force.
+func (l *local) at(now time.Time, p *period) (window int64, length, elapsed time.Duration) {
+	s := p.at(now)
+	window = s.window
 	seconds := now.Unix()
 	ahead := seconds - l.seen.Load()
 	if window != l.window.Load() || ahead > 1 || ahead < -maxLate {
 		l.follow(window, seconds)
 	}
 	if in := l.window.Load(); in != window {
-		return in, 0
+		return in, p.lengthOf(in), 0
 	}
-	return window, now.Sub(start)
+	return window, s.end.Sub(s.start), now.Sub(s.start)
 }
 
 // follow takes note of a reading, and turns to its window if that is another.
