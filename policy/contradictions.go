@@ -24,10 +24,11 @@ var contradictions = map[reflect.Type]object{
 var (
 	ofRate = object{
 		"required":   []string{"rate", "burst"},
-		"properties": object{"count": false, "per": false, "plans": object{"additionalProperties": without("count")}},
+		"properties": object{"count": false, "per": false, "each": false, "zone": false, "plans": object{"additionalProperties": without("count")}},
 	}
 	ofCount = object{
-		"required": []string{"count", "per"},
+		"required": []string{"count"},
+		"oneOf":    []object{{"required": []string{"per"}, "properties": object{"zone": false}}, required("each")},
 		"properties": object{"rate": false, "burst": false, "global": false, "plans": object{"additionalProperties": object{
 			"properties": object{"rate": false, "burst": false, "cost": false, "level": false, "share": false, "weight": false},
 			"anyOf":      []object{required("count"), required("allow")},

@@ -49,7 +49,8 @@ func (l *limitSet) fill(at place, ls limits, opts *admission.Options) {
 }
 
 // limit is one rate limit. With Rate and Burst it is a token bucket for each key;
-// with Count and Per it counts in windows of that length (see package window). It counts
+// with Count and Per it counts in windows of that length, and with Count and Each in days
+// or months of the calendar in Zone (see package window). It counts
 // requests, or the unit that Counts names. And are limits that hold as well: a request
 // takes from all of them or from none.
 type limit struct {
@@ -57,6 +58,8 @@ type limit struct {
 	Burst  Int             `yaml:"burst"`
 	Count  Int             `yaml:"count"`
 	Per    Duration        `yaml:"per"`
+	Each   string          `yaml:"each" words:"day,month"`
+	Zone   string          `yaml:"zone"`
 	Name   string          `yaml:"name"`
 	Global bool            `yaml:"global"`
 	Keys   Int             `yaml:"keys"`
@@ -147,7 +150,7 @@ func (l *limit) build(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.redis != "" && !l.Local {
 		return l.share(at, ls)
 	}
-	if l.Count != 0 || l.Per != 0 {
+	if l.windowed() {
 		return l.window(at, name)
 	}
 	opts := []ratelimit.Option{ratelimit.Name(name)}
@@ -174,7 +177,7 @@ func (l *limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 	if ls.shared == nil {
 		return nil, errors.New("redis is set, but this program cannot share limits: say local: true")
 	}
-	if l.Global || l.Per != 0 {
+	if l.Global || l.windowed() {
 		return nil, errors.New("global and count are kept by each process: say local: true")
 	}
 	name := l.Name
@@ -195,7 +198,15 @@ func (l *limit) share(at place, ls limits) (ratelimit.Limiter, error) {
 // window counts in windows.
 func (l *limit) window(at place, name string) (ratelimit.Limiter, error) {
 	if l.Rate != 0 || l.Burst != 0 || l.Global {
-		return nil, errors.New("either rate and burst, or count and per")
+		return nil, errors.New("either rate and burst, or count and per, or count and each")
+	}
+	switch {
+	case l.Per != 0 && l.Each != "":
+		return nil, errors.New("either per or each")
+	case l.Zone == "Local":
+		return nil, errors.New("zone: Local is another one on each machine; name it, as Europe/Berlin")
+	case l.Zone != "" && l.Each == "":
+		return nil, errors.New("zone is for each: a window of a length is the same everywhere")
 	}
 	opts := []window.Option{window.Name(name)}
 	if l.Keys != 0 {
@@ -204,8 +215,23 @@ func (l *limit) window(at place, name string) (ratelimit.Limiter, error) {
 	if len(l.Plans) > 0 {
 		opts = append(opts, window.Plans(l.quotas(at.in("plans"))))
 	}
-	return window.PerKey(int(l.Count), time.Duration(l.Per), opts...), nil
+	if l.Each == "" {
+		return window.PerKey(int(l.Count), time.Duration(l.Per), opts...), nil
+	}
+	zone, err := time.LoadLocation(l.Zone) // of the machine or of the program; "" is UTC
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("zone: %w", err)
+	case l.Each == "day":
+		return window.Daily(int(l.Count), zone, opts...), nil
+	case l.Each == "month":
+		return window.Monthly(int(l.Count), zone, opts...), nil
+	}
+	return nil, fmt.Errorf("each: unknown %q; there are: day, month", l.Each)
 }
+
+// windowed reports whether the limit counts in windows.
+func (l *limit) windowed() bool { return l.Count != 0 || l.Per != 0 || l.Each != "" || l.Zone != "" }
 
 func (l *limit) quotas(at place) map[string]int {
 	quotas := make(map[string]int, len(l.Plans))

@@ -46,6 +46,8 @@ func (p plan) words(l *limit) string {
 	}
 	text := "the numbers of callers without a plan"
 	switch {
+	case l.Each != "":
+		text = fmt.Sprintf("%d each %s", p.Count, l.Each)
 	case l.Per != 0:
 		text = fmt.Sprintf("%d in %v", p.Count, time.Duration(l.Per))
 	case p.Rate != 0 || p.Burst != 0:

@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	_ "time/tzdata" // zones of quotas, where the machine has none
 
 	"github.com/headgate-go/headgate/cmd/headgate/edge"
 	"github.com/headgate-go/headgate/internal/size"

@@ -15,6 +15,10 @@
 // used + n ≤ Q, the quota. This is the sliding-window counter that Cloudflare
 // described in 2017 and httprate implements.
 //
+// [Daily] and [Monthly] follow a calendar instead: a window is a day or a month in a named
+// zone, whatever its length, and what was used before it does not count. At midnight the
+// whole quota is there; so Q may pass just before it and Q just after.
+//
 // # What is exact and what is not
 //
 // In one aligned window never more than Q passes, where the counter is this
