@@ -48,6 +48,7 @@ func newShop(t testing.TB, addr string, names ...string) *shop {
 	s.slow.Store(int64(4 * time.Millisecond))
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)
+	m.ShowCallers()
 	s.gate = admission.MustNew(admission.Options{
 		Name:     "shop",
 		Identify: caller.APIKey("X-API-Key", s.lookup),

@@ -18,7 +18,8 @@
 // # Labels
 //
 // Labels hold names that the service gave (gate, pool, transport, queue, store) and
-// words from closed lists. Nothing a client sends becomes a label. One gate with
+// words from closed lists. Nothing a client sends becomes a label; the aliases of callers
+// do where [Metrics.ShowCallers] was called, twenty of a gate and "other". One gate with
 // one pool is some 340 samples, however many callers there are; each further pool some
 // 260, each route up to seven.
 //
@@ -38,6 +39,8 @@
 //	shadowed_total                gate level reason                admitted, though a layer in shadow would refuse
 //	route_requests_total          gate route outcome               every request that ended, by the pattern of its route
 //	route_slot_seconds_total      gate route                       how long work of the route held slots
+//
+//	callers                       gate caller what               callers that had most, in the last half to one minute; off until ShowCallers
 //
 // outcome is served, failed (5xx, panic), timed-out (deadline, 503 and 504 of the
 // handler's own), ignored (4xx, client gone, streams), refused or exempt. reason is

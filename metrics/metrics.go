@@ -72,6 +72,11 @@ func (m *Metrics) Queue(name string, q measure.Work) { m.observer.Queue(name, q)
 // are shown without it. Limiters of one name are shown once.
 func (m *Metrics) Store(s ratelimit.Stored) { m.observer.Store(s) }
 
+// ShowCallers turns on the family headgate_callers, which is off until then: what those
+// callers had that had most, by the alias that the service gave or a digest, never by key.
+// It has at most 21 aliases of a gate, four series each; they come and go with the callers.
+func (m *Metrics) ShowCallers() { m.observer.ShowCallers() }
+
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, v := range m.vectors {

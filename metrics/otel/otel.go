@@ -76,6 +76,9 @@ func (o *Metrics) Queue(name string, q measure.Work) { o.observer.Queue(name, q)
 // are shown without it.
 func (o *Metrics) Store(s ratelimit.Stored) { o.observer.Store(s) }
 
+// ShowCallers turns on the family of callers; see metrics.Metrics.
+func (o *Metrics) ShowCallers() { o.observer.ShowCallers() }
+
 // Close stops showing gauges. Counters stay with their meter.
 func (o *Metrics) Close() error { return o.registration.Unregister() }
 

@@ -108,6 +108,7 @@ func TestAGateIsShown(t *testing.T) {
 // Every family of the kit comes out under its own name and with the right shape.
 func TestNamesAreThoseOfThePrometheusMetrics(t *testing.T) {
 	m, reader := newMetrics(t)
+	m.ShowCallers()
 	gate := admission.MustNew(admission.Options{Name: "edge", Pool: admission.Pool{Limit: shed.Throughput{}}, Rate: ratelimit.PerKey(1, 1), Observer: m})
 	gate.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) // routes are shown once they were met

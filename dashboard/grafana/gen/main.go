@@ -61,7 +61,7 @@ func build() *dashboard.DashboardBuilder {
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
 		WithVariable(choice("job", "Job", `label_values(headgate_limit, job)`)).
 		WithVariable(choice("gate", "Gate", `label_values(headgate_limit{job=~"$job"}, gate)`))
-	for _, row := range []func(*dashboard.DashboardBuilder){hurt, routes, why, where, blame, capacity} {
+	for _, row := range []func(*dashboard.DashboardBuilder){hurt, routes, callers, why, where, blame, capacity} {
 		row(b)
 	}
 	return b

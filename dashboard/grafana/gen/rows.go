@@ -59,6 +59,18 @@ func routes(b *dashboard.DashboardBuilder) {
 			q(`topk(10, sum by (route) (rate(headgate_route_slot_seconds_total{GATE}[RATE])) / sum by (route) (rate(headgate_route_requests_total{GATE,outcome!~"refused|exempt"}[RATE])))`, "{{route}}")))
 }
 
+func callers(b *dashboard.DashboardBuilder) {
+	b.WithRow(dashboard.NewRowBuilder("Which callers? (empty until ShowCallers)")).
+		WithPanel(lines("Served, by caller", "What callers had in the last half to one minute. One far above the others: its plan or its weight is what to look at.", units.Short, 6,
+			q(`topk(10, sum by (caller) (headgate_callers{GATE,what="served"}))`, "{{caller}}"))).
+		WithPanel(lines("Slot seconds, by caller", "Who holds the slots. One with most of them and few requests sends long work: give it a cap, or a pool.", units.Seconds, 6,
+			q(`topk(10, sum by (caller) (headgate_callers{GATE,what="slot_seconds"}))`, "{{caller}}"))).
+		WithPanel(lines("Refused for want of capacity, by caller", "Who is hurt. A single one sends more than its part of what there is.", units.Short, 6,
+			q(`topk(10, sum by (caller) (headgate_callers{GATE,what="refused"}))`, "{{caller}}"))).
+		WithPanel(lines("Over their own limits, by caller", "Who sends more than was sold: talk to them, or sell them more.", units.Short, 6,
+			q(`topk(10, sum by (caller) (headgate_callers{GATE,what="limited"}))`, "{{caller}}")))
+}
+
 func why(b *dashboard.DashboardBuilder) {
 	b.WithRow(dashboard.NewRowBuilder("Why?")).
 		WithPanel(stacked("Refused, by reason", "rate-limited and caller-cap are for the caller to change; queue-full, predicted-wait, deadline-unmeetable and waited-too-long mean too little capacity.", units.RequestsPerSecond, 12,

@@ -36,6 +36,7 @@ type Observer struct {
 	instruments Instruments
 	visits      atomic.Pointer[[]*visits]    // replaced, never changed
 	calls       atomic.Pointer[[]*transport] // likewise
+	callers     atomic.Bool                  // shown
 
 	mu         sync.Mutex // guards what follows, and the replacing
 	gates      []func() admission.Stats

@@ -27,6 +27,9 @@ func (o *Observer) Read(emit Emit) {
 		for _, r := range g.Routes {
 			emitRoute(emit, g.Name, r)
 		}
+		if o.callers.Load() {
+			emitCallers(emit, g)
+		}
 		for _, l := range g.Limits {
 			emitLimit(emit, g.Name, l)
 			stores = append(stores, l.Stores...)

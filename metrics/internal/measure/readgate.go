@@ -129,6 +129,8 @@ func addGate(g *admission.Stats, other admission.Stats) {
 		addPool(&g.Pools[at], p)
 	}
 	addRoutes(g, other.Routes)
+	g.Served, g.Refused = addCallers(g.Served, other.Served), addCallers(g.Refused, other.Refused)
+	g.Limited, g.Busiest = addCallers(g.Limited, other.Limited), addCallers(g.Busiest, other.Busiest)
 	for _, l := range other.Limits {
 		at := slices.IndexFunc(g.Limits, func(known admission.LimitStats) bool { return known.Name == l.Name })
 		if at < 0 {
