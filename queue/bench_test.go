@@ -26,10 +26,14 @@ func BenchmarkSlots(b *testing.B) {
 			<-sem
 		}
 	})
-	b.Run("uncontended/slots", func(b *testing.B) { benchPair(b, queue.Ticket{Caller: "a"}) })
+	b.Run("uncontended/slots", func(b *testing.B) { benchPair(b, shed.Fixed(64), queue.Ticket{Caller: "a"}) })
 	b.Run("uncontended/slots-deadline", func(b *testing.B) {
-		benchPair(b, queue.Ticket{Caller: "a", Deadline: time.Now().Add(time.Hour)})
+		benchPair(b, shed.Fixed(64), queue.Ticket{Caller: "a", Deadline: time.Now().Add(time.Hour)})
 	})
+	b.Run("uncontended/slots-learned", func(b *testing.B) {
+		benchPair(b, shed.Throughput{Max: 512}, queue.Ticket{Caller: "a"})
+	})
+	b.Run("uncontended/slots-learned-now", benchLearned)
 	b.Run("parallel/semaphore", func(b *testing.B) {
 		sem := make(chan struct{}, 64)
 		b.RunParallel(func(pb *testing.PB) {
@@ -78,8 +82,24 @@ func BenchmarkSlots(b *testing.B) {
 	})
 }
 
-func benchPair(b *testing.B, t queue.Ticket) {
-	s := newSlots(b, queue.Config{Limit: shed.Fixed(64)})
+// benchLearned is a pair under a learned limit, with instants that the caller has: what
+// is left is the slots' own cost.
+func benchLearned(b *testing.B) {
+	s := newSlots(b, queue.Config{Limit: shed.Throughput{Max: 512}})
+	ctx, now := context.Background(), time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		g, err := s.Acquire(ctx, now, queue.Ticket{Caller: "a"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		now = now.Add(time.Microsecond)
+		s.ReleaseAt(now, g, shed.Served)
+	}
+}
+
+func benchPair(b *testing.B, limit shed.Limit, t queue.Ticket) {
+	s := newSlots(b, queue.Config{Limit: limit})
 	ctx, now := context.Background(), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -45,7 +45,7 @@ func newClass() class {
 	return class{
 		callers: make(map[string]*caller),
 		ends:    ranks{which: 1},
-		due:     dueHeap(),
+		due:     waiterHeap(byDue),
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *class) join(t *caller, w *Waiter, at time.Duration) {
 		c.rankEnd(t)
 	}
 	if w.due != never && !w.probe {
-		c.due.push(w)
+		c.due.push(w.due, w)
 	}
 }
 
@@ -203,7 +203,7 @@ func (c *class) part(w *Waiter) {
 	c.bytes -= w.size
 	c.grow(t, w, -1)
 	if i := w.pos[byDue]; i >= 0 {
-		c.due.remove(i)
+		c.due.remove(int(i))
 	}
 	if t.n == 0 {
 		c.order.remove(t)

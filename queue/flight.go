@@ -40,10 +40,7 @@ type row struct {
 }
 
 func (f *flight) init() {
-	f.outlast = heap[uint32]{
-		before: func(a, b uint32) bool { return f.pieces[a].outlasts() < f.pieces[b].outlasts() },
-		moved:  func(i uint32, to int) { f.rows[i].pos = int32(to) },
-	}
+	f.outlast = heap[uint32]{moved: func(i uint32, to int32) { f.rows[i].pos = to }}
 }
 
 // take files r, and p unless it is nil, and returns the id of this use of its row.
@@ -64,7 +61,7 @@ func (f *flight) take(r *row, p *piece) uint64 {
 	*to = *r
 	if p != nil {
 		to.charged, f.pieces[i] = true, *p
-		f.outlast.push(i)
+		f.outlast.push(p.outlasts(), i)
 	}
 	return uint64(r.turn)<<32 | uint64(i)
 }
@@ -117,13 +114,10 @@ func (f *flight) piece(g Grant) *piece {
 // outlasted returns charged work that has outlasted its estimate, each only once, or
 // nil.
 func (f *flight) outlasted(at time.Duration) *piece {
-	if f.outlast.len() == 0 {
+	if f.outlast.len() == 0 || f.outlast.first() > at {
 		return nil
 	}
-	p := &f.pieces[f.outlast.items[0]]
-	if p.outlasts() > at {
-		return nil
-	}
+	p := &f.pieces[f.outlast.items[0].x]
 	f.outlast.remove(0)
 	return p
 }

@@ -2,26 +2,38 @@ package queue
 
 import "time"
 
-// heap is a binary heap whose members know where they stand, so that any of them
-// can be removed in O(log n).
+// heap is a heap by instant, earliest first, whose members know where they stand, so that
+// any of them can be removed in O(log n). The instants stand in it and a parent has four
+// children: a comparison reads no member, and few of them move.
 type heap[T any] struct {
-	items  []T
-	before func(a, b T) bool
-	moved  func(x T, to int) // to is -1 when x has left
+	items []timed[T]
+	moved func(x T, to int32) // to is -1 when x has left
+}
+
+type timed[T any] struct {
+	at time.Duration
+	x  T
 }
 
 func (h *heap[T]) len() int { return len(h.items) }
 
-func (h *heap[T]) push(x T) {
-	h.items = append(h.items, x)
-	h.up(len(h.items)-1, x)
+// first returns the earliest instant, never when there is none.
+func (h *heap[T]) first() time.Duration {
+	if len(h.items) == 0 {
+		return never
+	}
+	return h.items[0].at
+}
+
+func (h *heap[T]) push(at time.Duration, x T) {
+	h.items = append(h.items, timed[T]{})
+	h.up(len(h.items)-1, timed[T]{at, x})
 }
 
 func (h *heap[T]) remove(i int) {
 	last := len(h.items) - 1
-	gone, x := h.items[i], h.items[last]
-	var none T
-	h.items[last] = none
+	gone, x := h.items[i].x, h.items[last]
+	h.items[last] = timed[T]{}
 	h.items = h.items[:last]
 	if i < last {
 		h.place(i, x)
@@ -29,18 +41,18 @@ func (h *heap[T]) remove(i int) {
 	h.moved(gone, -1)
 }
 
-func (h *heap[T]) place(i int, x T) {
-	if i > 0 && h.before(x, h.items[(i-1)/2]) {
+func (h *heap[T]) place(i int, x timed[T]) {
+	if i > 0 && x.at < h.items[(i-1)/4].at {
 		h.up(i, x)
 		return
 	}
 	h.down(i, x)
 }
 
-func (h *heap[T]) up(i int, x T) {
+func (h *heap[T]) up(i int, x timed[T]) {
 	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.before(x, h.items[parent]) {
+		parent := (i - 1) / 4
+		if x.at >= h.items[parent].at {
 			break
 		}
 		h.put(i, h.items[parent])
@@ -49,27 +61,30 @@ func (h *heap[T]) up(i int, x T) {
 	h.put(i, x)
 }
 
-func (h *heap[T]) down(i int, x T) {
-	for {
-		child := 2*i + 1
-		if child >= len(h.items) {
+func (h *heap[T]) down(i int, x timed[T]) {
+	for n := len(h.items); ; {
+		first := 4*i + 1
+		if first >= n {
 			break
 		}
-		if r := child + 1; r < len(h.items) && h.before(h.items[r], h.items[child]) {
-			child = r
+		least := first
+		for j := first + 1; j < min(first+4, n); j++ {
+			if h.items[j].at < h.items[least].at {
+				least = j
+			}
 		}
-		if !h.before(h.items[child], x) {
+		if h.items[least].at >= x.at {
 			break
 		}
-		h.put(i, h.items[child])
-		i = child
+		h.put(i, h.items[least])
+		i = least
 	}
 	h.put(i, x)
 }
 
-func (h *heap[T]) put(i int, x T) {
+func (h *heap[T]) put(i int, x timed[T]) {
 	h.items[i] = x
-	h.moved(x, i)
+	h.moved(x.x, int32(i))
 }
 
 // The heaps of instants a waiter may stand in.
@@ -79,33 +94,12 @@ const (
 	heaps
 )
 
-func leaveHeap() heap[*Waiter] {
-	return heap[*Waiter]{
-		before: func(a, b *Waiter) bool { return a.leave < b.leave },
-		moved:  func(w *Waiter, to int) { w.pos[byLeave] = to },
+// waiterHeap is one of these.
+func waiterHeap(which int) heap[*Waiter] {
+	if which == byLeave {
+		return heap[*Waiter]{moved: func(w *Waiter, to int32) { w.pos[byLeave] = to }}
 	}
-}
-
-func dueHeap() heap[*Waiter] {
-	return heap[*Waiter]{
-		before: func(a, b *Waiter) bool { return a.due < b.due },
-		moved:  func(w *Waiter, to int) { w.pos[byDue] = to },
-	}
-}
-
-// nextLeave and nextDue return the earliest instant, never when there is none.
-func nextLeave(h *heap[*Waiter]) time.Duration {
-	if h.len() == 0 {
-		return never
-	}
-	return h.items[0].leave
-}
-
-func nextDue(h *heap[*Waiter]) time.Duration {
-	if h.len() == 0 {
-		return never
-	}
-	return h.items[0].due
+	return heap[*Waiter]{moved: func(w *Waiter, to int32) { w.pos[byDue] = to }}
 }
 
 // ranks is a heap of callers, least key first, four children to a parent. The keys

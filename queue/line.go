@@ -22,7 +22,7 @@ type line struct {
 }
 
 func (l *line) init() {
-	l.leaves = leaveHeap()
+	l.leaves = waiterHeap(byLeave)
 	l.contest = newContest()
 	for i := range l.classes {
 		l.classes[i] = newClass()
@@ -39,11 +39,11 @@ func (l *line) add(w *Waiter, at time.Duration) {
 		l.forget(c, owingChecks)
 		t = l.newCaller(c, w)
 	}
-	w.pos = [heaps]int{-1, -1}
+	w.pos = [heaps]int32{-1, -1}
 	c.join(t, w, at)
 	l.all.push(w)
 	if w.leave != never {
-		l.leaves.push(w)
+		l.leaves.push(w.leave, w)
 	}
 	l.n++
 	l.bytes += w.size
@@ -64,7 +64,7 @@ func (l *line) remove(w *Waiter) {
 func (l *line) part(c *class, w *Waiter) {
 	l.all.remove(w)
 	if i := w.pos[byLeave]; i >= 0 {
-		l.leaves.remove(i)
+		l.leaves.remove(int(i))
 	}
 	l.n--
 	l.bytes -= w.size
@@ -214,13 +214,14 @@ func (l *line) upTo(i int) (n int, above bool) {
 func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *Waiter {
 	for i := range l.classes {
 		due := &l.classes[i].due
-		if due.len() > 0 && due.items[0].due-needs[i] <= at {
-			due.items[0].Reason = shed.DeadlineUnmeetable
-			return due.items[0]
+		if due.len() > 0 && due.first()-needs[i] <= at {
+			w := due.items[0].x
+			w.Reason = shed.DeadlineUnmeetable
+			return w
 		}
 	}
-	if nextLeave(&l.leaves) <= at {
-		w := l.leaves.items[0]
+	if l.leaves.first() <= at {
+		w := l.leaves.items[0].x
 		w.Reason = shed.WaitedTooLong
 		if w.due <= at {
 			w.Reason = shed.DeadlineUnmeetable
@@ -232,9 +233,9 @@ func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *
 
 // nextExpiry returns the earliest instant at which expired finds one.
 func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
-	at := nextLeave(&l.leaves)
+	at := l.leaves.first()
 	for i := range l.classes {
-		if d := nextDue(&l.classes[i].due); d != never {
+		if d := l.classes[i].due.first(); d != never {
 			at = min(at, d-needs[i])
 		}
 	}

@@ -17,23 +17,23 @@ type Waiter struct {
 	Grant  Grant       // the slot, once the waiter has one
 	Reason shed.Reason // why it has none, once it was refused or had to leave
 
-	state state
-	probe bool          // tries out whether the observed service time is right
-	size  int64         // bytes it counts for
-	est   time.Duration // of the time that its work will hold each slot
-	wide  int32         // slots it takes, as far as is known
-	parts int64         // its slot time in parts of a mean piece
+	// what other waiters' coming and going reads and writes, together
+	caller       *caller
+	older, newer *Waiter       // in the queue as a whole, by arrival
+	prev, next   *Waiter       // in its caller's line, by arrival
+	pos          [heaps]int32  // where it stands in the heaps of instants; -1: nowhere
+	half         time.Duration // when half of its longest stay is over
+	state        state
+	probe        bool  // tries out whether the observed service time is right
+	wide         int32 // slots it takes, as far as is known
 
-	joined time.Duration // since the core's epoch, as all instants below
-	half   time.Duration // when half of its longest stay is over
+	size   int64         // bytes it counts for
+	est    time.Duration // of the time that its work will hold each slot
+	parts  int64         // its slot time in parts of a mean piece
+	joined time.Duration // since the core's epoch, as all instants
 	leave  time.Duration // when its longest stay is over
 	due    time.Duration // its deadline
-	pos    [heaps]int    // where it stands in the heaps of instants; -1: nowhere
-
-	caller       *caller
-	older, newer *Waiter // in the queue as a whole, by arrival
-	prev, next   *Waiter // in its caller's line, by arrival
-	slot         int     // where a Queue keeps its value
+	slot   int           // where a Queue keeps its value
 
 	wake chan struct{} // how Slots tells it
 }
