@@ -23,7 +23,7 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 		}
 		due = after(at, left)
 	}
-	c.demand.Arrived(now, t.Level)
+	c.demand.Arrived(now, t.Level, slots)
 	g := c.fill(now, at, row{due: due, level: t.Level, route: int32(t.Route), slots: int32(slots)}, nil, 0)
 	c.note(now)
 	return g, true
@@ -230,6 +230,9 @@ func (c *Core) dismiss(w *Waiter, r shed.Reason) {
 // sweep dismisses everybody whose time is over.
 func (c *Core) sweep(now time.Time, at time.Duration) {
 	c.swept = now
+	if !c.line.mayExpire(at, &c.meter) {
+		return
+	}
 	needs := c.allNeeds(now)
 	w := c.line.expired(at, &needs)
 	if w == nil {
@@ -251,7 +254,7 @@ func (c *Core) keep(now, admitted time.Time) {
 	if !c.hold.Owes(admitted) || c.line.highest() >= l.Index() {
 		return
 	}
-	if rate := c.demand.Rate(now, l) + c.demand.Above(now, l); rate > 0 {
+	if rate := c.demand.From(now, l); rate > 0 {
 		c.hold.Freed(now, admitted, time.Duration(float64(time.Second)/rate), c.limit)
 	}
 }
@@ -265,13 +268,12 @@ func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {
 	return needs
 }
 
-func (c *Core) load() shed.Load { return shed.Load{InFlight: c.flight.n, Waiting: c.line.n} }
-
 // note tells the law that the load changed.
-func (c *Core) note(now time.Time) { c.moved(c.law.Note(now, c.load())) }
+func (c *Core) note(now time.Time) {
+	c.moved(c.law.Note(now, shed.Load{InFlight: c.flight.n, Waiting: c.line.n}))
+}
 
-// done tells the law of an end. To it, wide work is as many narrow pieces that end at
-// once.
+// done tells the law of an end. Wide work is as many narrow pieces that end at once.
 func (c *Core) done(now time.Time, s shed.Sample, slots int) (step shed.Step) {
 	for left := slots - 1; left >= 0; left-- {
 		step = c.law.Done(now, shed.Load{InFlight: c.flight.n + left, Waiting: c.line.n}, s)

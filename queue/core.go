@@ -79,7 +79,7 @@ func (c *Core) Offer(now time.Time, w *Waiter) (v entry.Verdict, evictee *Waiter
 		door.Service = c.needs(now, w, left)
 		w.due = after(at, left)
 	}
-	c.demand.Arrived(now, w.Level)
+	c.demand.Arrived(now, w.Level, c.slots(w))
 	if c.mayGo(now, w.Level, c.slots(w)) && door.InTime(left) {
 		c.take(now, at, w, nil, 0)
 		c.note(now)

@@ -17,7 +17,7 @@
 //     The share binds only while a higher class waits. Or another waiter yields.
 //   - Its predicted wait w = (ahead + 1) / X [s] is at most its longest stay [s],
 //     where X [1/s] is the rate at which slots came free while all were taken.
-//   - Where higher levels arrive at a rate λ [1/s], measured, they are served first as
+//   - Where higher levels ask for λ slots a second, measured, they are served first as
 //     well: once newcomers have found no slot for half a stay, w = (ahead + 1) / (X − λ −
 //     X/20), and it has to fit in half the stay. Where that is not positive the newcomer
 //     is refused at once. The lowest level that waits counts on X/20 for its own line,

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/shed"
 )
 
 // line is the order of all that waits, and nothing else: what goes next, what would
@@ -207,39 +206,6 @@ func (l *line) upTo(i int) (n int, above bool) {
 		n += l.classes[j].n
 	}
 	return n, n < l.n
-}
-
-// expired returns a waiter whose time is over, with the reason set, or nil. needs
-// is the time that work of each class must have left.
-func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *Waiter {
-	for i := range l.classes {
-		due := &l.classes[i].due
-		if due.len() > 0 && due.first()-needs[i] <= at {
-			w := due.items[0].x
-			w.Reason = shed.DeadlineUnmeetable
-			return w
-		}
-	}
-	if l.leaves.first() <= at {
-		w := l.leaves.items[0].x
-		w.Reason = shed.WaitedTooLong
-		if w.due <= at {
-			w.Reason = shed.DeadlineUnmeetable
-		}
-		return w
-	}
-	return nil
-}
-
-// nextExpiry returns the earliest instant at which expired finds one.
-func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
-	at := l.leaves.first()
-	for i := range l.classes {
-		if d := l.classes[i].due.first(); d != never {
-			at = min(at, d-needs[i])
-		}
-	}
-	return at
 }
 
 // newCaller makes a caller of w's name known to c.

@@ -17,6 +17,7 @@ type drill struct {
 	core   *queue.Core
 	now    time.Time
 	work   time.Duration
+	slots  [priority.Count]int
 	flying []flown // by the time they end
 	held   time.Duration
 	served [priority.Count]int
@@ -33,7 +34,7 @@ type flown struct {
 
 func (d *drill) takes(w *queue.Waiter) {
 	d.flying = append(d.flying, flown{w, d.now.Add(d.work)})
-	d.held += d.work
+	d.held += d.work * time.Duration(max(w.Slots, 1))
 	d.served[w.Level.Index()]++
 }
 
@@ -80,7 +81,7 @@ func (d *drill) until(t time.Time) {
 }
 
 func (d *drill) offer(l priority.Level) {
-	w := &queue.Waiter{Ticket: queue.Ticket{Level: l}}
+	w := &queue.Waiter{Ticket: queue.Ticket{Level: l, Slots: d.slots[l.Index()]}}
 	v, evicted := d.core.Offer(d.now, w)
 	switch v {
 	case entry.In:
@@ -158,6 +159,20 @@ func TestARefusalThatCanBeForeseenIsNotWaitedFor(t *testing.T) {
 		t.Errorf("%.1f%% of the refused had waited 100 ms", 100*share)
 	}
 	if d.served[0] < 60 || d.served[3] < 1400 {
+		t.Errorf("served %v by level", d.served)
+	}
+}
+
+// Wide work of a higher level takes as many slots as it is wide before lower levels have
+// their turn: refusals that follow from that are foreseen as well.
+func TestSlotsThatWideWorkAboveWillTakeAreForeseen(t *testing.T) {
+	d := newDrill(t, queue.Config{Limit: shed.Fixed(16)}, 90*time.Millisecond)
+	d.slots[3] = 4
+	d.run(1, [priority.Count]float64{100, 200, 0, 35}, 20*time.Second)
+	if share := float64(d.late) / float64(d.out); share > 0.08 {
+		t.Errorf("%.1f%% of the refused had waited 100 ms", 100*share)
+	}
+	if d.served[3] < 600 || d.served[1] < 300 || d.served[0] < 60 {
 		t.Errorf("served %v by level", d.served)
 	}
 }

@@ -105,6 +105,53 @@ func TestWideWorkHasItsShareOfTheSlotTime(t *testing.T) {
 	}
 }
 
+// A law learns the same number of slots whether a backend, which does 16 slots' work at
+// once, gets it in narrow or in wide pieces, and no admission goes above it.
+func TestALawLearnsSlotsFromWideWork(t *testing.T) {
+	const does = 16
+	for _, c := range []struct {
+		name         string
+		narrow, wide int // requests out
+		slots        int
+	}{{"narrow", 200, 0, 1}, {"wide", 0, 50, 4}, {"both", 100, 12, 4}, {"half the limit", 100, 10, 8}} {
+		t.Run(c.name, func(t *testing.T) {
+			var l *load
+			slows := func(taken int) func() time.Duration {
+				return func() time.Duration {
+					taken := taken
+					if l == nil {
+						return 50 * time.Millisecond
+					}
+					for _, r := range l.running {
+						taken += max(l.owner[r.w].ticket.Slots, 1)
+					}
+					if s := l.core.Stats(l.now); taken > s.Limit || taken != s.InFlight {
+						t.Errorf("%d slots taken of %d, %d known", taken, s.Limit, s.InFlight)
+					}
+					return 50 * time.Millisecond * time.Duration(max(taken, does)) / does
+				}
+			}
+			narrow := &party{ticket: of("narrow", 1), takes: slows(1), out: c.narrow}
+			wide := &party{ticket: queue.Ticket{Caller: "wide", Slots: c.slots, Route: 1}, takes: slows(c.slots), out: c.wide}
+			l = newLoad(t, queue.Config{Limit: shed.Throughput{Max: 256}}, narrow, wide)
+			l.run(60 * time.Second)
+			sum, ended := 0, 0
+			for range 60 {
+				l.run(time.Second)
+				sum += l.core.Stats(l.now).Limit
+				ended += narrow.served + c.slots*wide.served
+			}
+			limit := float64(sum) / 60
+			if most := 60 * does * 20; ended < most*17/20 {
+				t.Errorf("%d slots' work ended, of %d that the backend does", ended, most)
+			}
+			if limit < 0.8*does || limit > 2*does {
+				t.Errorf("limit %.1f in the mean, for a backend that does %d at once", limit, does)
+			}
+		})
+	}
+}
+
 func TestWorkWiderThanTheLimitHasAllOfItAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(t, queue.Config{Limit: shed.Fixed(3), CriticalReserve: 1, MaxWait: time.Second})

@@ -4,8 +4,54 @@ import (
 	"math"
 	"time"
 
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
+
+// mayExpire reports whether the time of any waiter can be over: most often none is near.
+func (l *line) mayExpire(at time.Duration, m *entry.Meter) bool {
+	for i := range l.classes {
+		due := l.classes[i].due.first()
+		if due != never && due-m.Most(priority.FromIndex(i)) <= at {
+			return true
+		}
+	}
+	return l.leaves.first() <= at
+}
+
+// expired returns a waiter whose time is over, with the reason set, or nil. needs
+// is the time that work of each class must have left.
+func (l *line) expired(at time.Duration, needs *[priority.Count]time.Duration) *Waiter {
+	for i := range l.classes {
+		due := &l.classes[i].due
+		if due.len() > 0 && due.first()-needs[i] <= at {
+			w := due.items[0].x
+			w.Reason = shed.DeadlineUnmeetable
+			return w
+		}
+	}
+	if l.leaves.first() <= at {
+		w := l.leaves.items[0].x
+		w.Reason = shed.WaitedTooLong
+		if w.due <= at {
+			w.Reason = shed.DeadlineUnmeetable
+		}
+		return w
+	}
+	return nil
+}
+
+// nextExpiry returns the earliest instant at which expired finds one.
+func (l *line) nextExpiry(needs *[priority.Count]time.Duration) time.Duration {
+	at := l.leaves.first()
+	for i := range l.classes {
+		if d := l.classes[i].due.first(); d != never {
+			at = min(at, d-needs[i])
+		}
+	}
+	return at
+}
 
 // last returns the waiter that yields to newcomer w because the order in force would
 // serve it last: one of the lowest class waiting if that is below w's, else the last

@@ -22,9 +22,10 @@ type Demand struct {
 }
 
 type arrivals struct {
-	n    float64 // arrivals, older ones discounted
-	span float64 // seconds they took
-	last time.Time
+	n     float64 // arrivals, older ones discounted
+	slots float64 // that they asked for
+	span  float64 // seconds they took
+	last  time.Time
 }
 
 const (
@@ -33,8 +34,8 @@ const (
 	demandLeast   = 8   // arrivals that make evidence
 )
 
-// Arrived tells that work of this level asked for a slot at now.
-func (d *Demand) Arrived(now time.Time, l priority.Level) {
+// Arrived tells that work of this level asked for so many slots at now.
+func (d *Demand) Arrived(now time.Time, l priority.Level, slots int) {
 	a := &d.level[l.Index()]
 	if a.last.IsZero() {
 		a.last = now
@@ -45,25 +46,41 @@ func (d *Demand) Arrived(now time.Time, l priority.Level) {
 	if a.span <= demandHorizon {
 		keep = max(keep, 1-gap/demandHorizon)
 	}
-	a.n, a.span, a.last = a.n*keep+1, a.span*keep+gap, now
+	a.n, a.slots = a.n*keep+1, a.slots*keep+float64(slots)
+	a.span, a.last = a.span*keep+gap, now
 }
 
 // Rate returns how many arrive per second of this level, zero without evidence.
 func (d *Demand) Rate(now time.Time, l priority.Level) float64 {
 	a := &d.level[l.Index()]
+	return a.per(a.n, now)
+}
+
+// From returns how many arrive per second of this level and of those above it.
+func (d *Demand) From(now time.Time, l priority.Level) (perSecond float64) {
+	for i := l.Index(); i < priority.Count; i++ {
+		perSecond += d.Rate(now, priority.FromIndex(i))
+	}
+	return perSecond
+}
+
+// Above returns how many slots are asked for per second by the levels above this one:
+// of the slots that come free, those are taken first.
+func (d *Demand) Above(now time.Time, l priority.Level) (perSecond float64) {
+	for i := l.Index() + 1; i < priority.Count; i++ {
+		a := &d.level[i]
+		perSecond += a.per(a.slots, now)
+	}
+	return perSecond
+}
+
+// per returns how many per second n are, zero without evidence.
+func (a *arrivals) per(n float64, now time.Time) float64 {
 	span := a.span + max(now.Sub(a.last), 0).Seconds()
 	if a.n < demandLeast || span <= 0 {
 		return 0
 	}
-	return a.n / span
-}
-
-// Above returns how many arrive per second of the levels above this one.
-func (d *Demand) Above(now time.Time, l priority.Level) (perSecond float64) {
-	for i := l.Index() + 1; i < priority.Count; i++ {
-		perSecond += d.Rate(now, priority.FromIndex(i))
-	}
-	return perSecond
+	return n / span
 }
 
 // Short tells that a newcomer found none of so many slots free, and reports whether

@@ -18,7 +18,7 @@ func TestDemandFollowsWhatArrives(t *testing.T) {
 	arrive := func(n int, gap time.Duration) {
 		for range n {
 			now = now.Add(gap)
-			d.Arrived(now, priority.High)
+			d.Arrived(now, priority.High, 1)
 		}
 	}
 	for _, step := range []struct {
@@ -45,6 +45,30 @@ func TestDemandFollowsWhatArrives(t *testing.T) {
 	before := d.Rate(now, priority.High)
 	if got := d.Rate(now.Add(3*time.Second), priority.High); got > before/3 {
 		t.Errorf("%.0f/s after three silent seconds, %.0f/s before", got, before)
+	}
+}
+
+// Wide work is one arrival, and asks for as many slots as it is wide.
+func TestDemandCountsTheSlotsOfWideWork(t *testing.T) {
+	var d entry.Demand
+	now := time.Unix(1e9, 0)
+	for i := range 400 {
+		now = now.Add(10 * time.Millisecond)
+		d.Arrived(now, priority.High, 1+i%2*4) // three in the mean
+		d.Arrived(now, priority.Normal, 1)
+		if got := d.Above(now, priority.Normal); i < 7 && got != 0 {
+			t.Fatalf("%.0f slots/s after %d arrivals: too few to tell", got, i+1)
+		}
+	}
+	for name, c := range map[string]struct{ got, want float64 }{
+		"arrivals of a level":      {d.Rate(now, priority.High), 100},
+		"arrivals of it and above": {d.From(now, priority.Normal), 200},
+		"slots asked for above":    {d.Above(now, priority.Normal), 300},
+		"slots above the highest":  {d.Above(now, priority.High), 0},
+	} {
+		if math.Abs(c.got-c.want) > 0.1*c.want {
+			t.Errorf("%s: %.1f/s, want %.0f", name, c.got, c.want)
+		}
 	}
 }
 

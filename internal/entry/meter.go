@@ -120,6 +120,9 @@ func (m *Meter) Needs(now time.Time, l priority.Level, crowd int) time.Duration 
 	return 0
 }
 
+// Most returns what Needs does not exceed, however many are in flight.
+func (m *Meter) Most(l priority.Level) time.Duration { return m.level[l.Index()].median }
+
 // Doubtful reports whether the median calls work with this much time left
 // hopeless, trusted or not. When such work is let in, its end belongs in Tried.
 func (m *Meter) Doubtful(now time.Time, l priority.Level, crowd int, remaining time.Duration) bool {
