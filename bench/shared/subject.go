@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -30,8 +31,8 @@ type subject struct {
 
 func subjects() []subject {
 	return []subject{
-		{"headgate, slots leased", headgate()},
-		{"headgate, a call each", headgate(redisrate.Ahead(0))},
+		{"headgate, slots leased", headgate(redisrate.Options{})},
+		{"headgate, a call each", headgate(redisrate.Options{NoLeases: true})},
 		{"redis_rate", newRedisRate},
 		{"throttled", newThrottled},
 	}
@@ -42,10 +43,10 @@ type leased struct {
 	rdb *redis.Client
 }
 
-func headgate(options ...redisrate.Option) func(string, *redis.Client, int, int) (instance, error) {
+func headgate(options redisrate.Options) func(string, *redis.Client, int, int) (instance, error) {
 	return func(name string, rdb *redis.Client, r, burst int) (instance, error) {
-		l := redisrate.PerKey(rdb, rate.Limit(r), burst,
-			append([]redisrate.Option{redisrate.Name(name), redisrate.Logger(nil)}, options...)...)
+		options.Name, options.Logger = name, slog.New(slog.DiscardHandler)
+		l := redisrate.PerKey(rdb, rate.Limit(r), burst, options)
 		return leased{l, rdb}, l.Validate()
 	}
 }

@@ -24,10 +24,10 @@ type replica struct {
 
 func startReplica(name, store string, r, burst, replicas int) (*replica, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: store})
-	limiter := redisrate.PerKey(rdb, rate.Limit(r), burst,
-		redisrate.Name("api"),
-		redisrate.MinPeers(replicas), // what to divide by if Redis is away from the start
-	)
+	limiter := redisrate.PerKey(rdb, rate.Limit(r), burst, redisrate.Options{
+		Name:     "api",
+		MinPeers: replicas, // what to divide by if Redis is away from the start
+	})
 	gate, err := admission.New(admission.Options{Name: name, Rate: limiter})
 	if err != nil {
 		return nil, err

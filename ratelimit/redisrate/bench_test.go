@@ -11,7 +11,7 @@ import (
 
 // BenchmarkSlot is the hot path: a decision from a slot that is held.
 func BenchmarkSlot(b *testing.B) {
-	c := defaults()
+	c := Options{}.config()
 	c.Limit, c.log = account.Limit{Rate: 1e6, Burst: 1e6}, nil
 	c.Law = account.Law{Tau: time.Hour} // nothing is fetched, perishes or is given back meanwhile
 	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)

@@ -122,14 +122,11 @@ func (s *sick) Parts() bool  { return false }
 func (s *sick) Close() error { return nil }
 
 // inBubble runs f with a limiter on a sick store, in fake time.
-func inBubble(t *testing.T, r float64, burst int, options []Option, f func(t *testing.T, l *Limiter, s *sick)) {
+func inBubble(t *testing.T, r float64, burst int, options []option, f func(t *testing.T, l *Limiter, s *sick)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := defaults()
-		c.Limit, c.log = account.Limit{Rate: r, Burst: burst}, nil
-		for _, o := range options {
-			o(&c)
-		}
+		c := with(append([]option{quiet}, options...)...).config()
+		c.Limit.Rate, c.Limit.Burst = r, burst
 		c.Law.Trip = c.budget
 		c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 		s := newSick()
@@ -195,8 +192,8 @@ func TestNewKeysDoNotWaitOnceTheStoreIsKnownToBeAway(t *testing.T) {
 
 func TestOutageRunsItsCourse(t *testing.T) {
 	var lines bytes.Buffer
-	log := Logger(slog.New(slog.NewTextHandler(&lines, nil)))
-	inBubble(t, 10, 100, []Option{log}, func(t *testing.T, l *Limiter, s *sick) {
+	log := logger(slog.New(slog.NewTextHandler(&lines, nil)))
+	inBubble(t, 10, 100, []option{log}, func(t *testing.T, l *Limiter, s *sick) {
 		s.mu.Lock()
 		s.peers = 4
 		s.mu.Unlock()
@@ -242,7 +239,7 @@ func TestOutageRunsItsCourse(t *testing.T) {
 
 func TestOutagePolicies(t *testing.T) {
 	for o, want := range map[Outage]ratelimit.Source{FailOpen: ratelimit.SourceOpen, FailClosed: ratelimit.SourceClosed} {
-		inBubble(t, 1, 10, []Option{OnOutage(o)}, func(t *testing.T, l *Limiter, s *sick) {
+		inBubble(t, 1, 10, []option{onOutage(o)}, func(t *testing.T, l *Limiter, s *sick) {
 			s.set("refuses")
 			admit(l, "a", 5)
 			d := take(l, "a", 1, 0)
@@ -308,7 +305,7 @@ func TestNothingRunsBeforeTheFirstTakeNorAfterClose(t *testing.T) {
 
 func TestHotPathAllocatesNothing(t *testing.T) {
 	s := newSick()
-	c := defaults()
+	c := Options{}.config()
 	c.Limit, c.log = account.Limit{Rate: 1e6, Burst: 1e6}, nil
 	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 	l := newLimiter(&c, s)

@@ -66,7 +66,7 @@ const stall = 80 * time.Millisecond
 func TestASuspendedStoreDelaysOnlyTheFirst(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	l := perKey(t, s.Client(t), 1000, 1000, Timeouts(50*time.Millisecond, 100*time.Millisecond))
+	l := perKey(t, s.Client(t), 1000, 1000, timeouts(50*time.Millisecond, 100*time.Millisecond))
 	h := service(t, l)
 	s.Suspend()
 	defer s.Resume()
@@ -100,7 +100,7 @@ func TestAStoreThatComesBackIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var lines lineCount
-	l := perKey(t, s.Client(t), 1000, 100, shipped, Logger(slog.New(slog.NewTextHandler(&lines, nil))))
+	l := perKey(t, s.Client(t), 1000, 100, shipped, logger(slog.New(slog.NewTextHandler(&lines, nil))))
 	key := ratelimit.Key{ID: "steady"}
 	ask := func() ratelimit.Decision {
 		time.Sleep(2 * time.Millisecond)
@@ -188,7 +188,7 @@ func TestNamesWithBracesKeepToOneSlot(t *testing.T) {
 	nodes := redistest.Cluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr, nodes[1].Addr, nodes[2].Addr}})
 	defer rdb.Close()
-	reads, writes := perKey(t, rdb, slow, 7, Name("reads")), perKey(t, rdb, slow, 3, Name("wr{i}tes"))
+	reads, writes := perKey(t, rdb, slow, 7, name("reads")), perKey(t, rdb, slow, 3, name("wr{i}tes"))
 	tenants := []string{"{a}", "a{b}c", "{}", "}{", strings.Repeat("é世", 60), "", ":", "a:b", "%7B", "{a}{b}"}
 	for i := len(tenants); i < 100; i++ {
 		tenants = append(tenants, fmt.Sprintf("tenant {%d", i))
@@ -232,7 +232,7 @@ func TestANilClientIsAnErrorOfSetUp(t *testing.T) {
 	var none *redis.Client
 	var noCluster *redis.ClusterClient
 	for _, rdb := range []redis.UniversalClient{none, noCluster, nil} {
-		l := PerKey(rdb, 10, 10)
+		l := PerKey(rdb, 10, 10, Options{})
 		if err := l.Validate(); err == nil {
 			t.Errorf("%T is accepted", rdb)
 		}

@@ -41,7 +41,7 @@ func (s *stalls) watch(length time.Duration) {
 // crowd is several processes' limiters in this one, each with its own connections.
 type crowd []*Limiter
 
-func newCrowd(t *testing.T, n int, client func() redis.UniversalClient, r float64, burst int, o ...Option) crowd {
+func newCrowd(t *testing.T, n int, client func() redis.UniversalClient, r float64, burst int, o ...option) crowd {
 	var c crowd
 	for range n {
 		c = append(c, perKey(t, client(), r, burst, o...))
@@ -141,7 +141,7 @@ func TestEightProcessesHoldTheCeiling(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.Client(t) }, 1000, 100,
-				Name(c.name))
+				name(c.name))
 			fleet.meet(t, "other")
 			time.Sleep(10 * time.Millisecond)
 			before := 0

@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 // victim uses all that this package keeps in Redis, as hard as it can.
 func victim(addr string) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	hot := redisrate.PerKey(rdb, 5000, 500, redisrate.Name("hot"), redisrate.Logger(nil))
-	many := redisrate.PerKey(rdb, 0.5, 30, redisrate.Name("many"), redisrate.Logger(nil))
-	slots := semaphore.New(rdb, "jobs", 50, semaphore.TTL(2*time.Second))
+	hot := redisrate.PerKey(rdb, 5000, 500, redisrate.Options{Name: "hot"})
+	many := redisrate.PerKey(rdb, 0.5, 30, redisrate.Options{Name: "many"})
+	slots := semaphore.New(rdb, "jobs", 50, semaphore.Options{TTL: 2 * time.Second})
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		ctx, now := context.Background(), time.Now()

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/headgate-go/headgate/ratelimit"
-	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account/accounttest"
 )
 
@@ -34,7 +33,7 @@ type far struct {
 
 // atDistance runs f with n processes whose calls take trip, each way half of it and
 // up to jitter more.
-func atDistance(t *testing.T, n int, r float64, burst int, trip, jitter time.Duration, options []Option, f func(t *testing.T, w *far)) {
+func atDistance(t *testing.T, n int, r float64, burst int, trip, jitter time.Duration, options []option, f func(t *testing.T, w *far)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &far{t: t, store: newSick()}
@@ -56,12 +55,9 @@ func atDistance(t *testing.T, n int, r float64, burst int, trip, jitter time.Dur
 	})
 }
 
-func (w *far) join(r float64, burst int, options []Option) *Limiter {
-	c := defaults()
-	c.Limit, c.log = account.Limit{Rate: r, Burst: burst}, nil
-	for _, o := range options {
-		o(&c)
-	}
+func (w *far) join(r float64, burst int, options []option) *Limiter {
+	c := with(append([]option{quiet}, options...)...).config()
+	c.Limit.Rate, c.Limit.Burst = r, burst
 	c.Law.Trip = c.budget
 	c.setPlans(ratelimit.Plan{Rate: 1, Burst: 1}, nil)
 	return newLimiter(&c, w.store)
@@ -220,7 +216,7 @@ func TestAFewLateAnswersAreNoNews(t *testing.T) {
 
 // Case ST-01: tried on the product, a request's timeout below the round trip
 func TestTimeoutsAreKeptAndLateGrantsAreUsed(t *testing.T) {
-	options := []Option{Timeouts(20*time.Millisecond, 100*time.Millisecond)}
+	options := []option{timeouts(20*time.Millisecond, 100*time.Millisecond)}
 	for _, trip := range []time.Duration{25 * time.Millisecond, 50 * time.Millisecond, 80 * time.Millisecond} {
 		for _, perSec := range []float64{2, 20} {
 			t.Run(fmt.Sprintf("%v/%v", trip, perSec), func(t *testing.T) {
@@ -238,7 +234,7 @@ func TestTimeoutsAreKeptAndLateGrantsAreUsed(t *testing.T) {
 
 // What is granted after the request gave up is kept for the key's next one.
 func TestALateGrantIsKept(t *testing.T) {
-	atDistance(t, 1, slow, 10, 60*time.Millisecond, 0, []Option{Timeouts(20*time.Millisecond, time.Second)}, func(t *testing.T, w *far) {
+	atDistance(t, 1, slow, 10, 60*time.Millisecond, 0, []option{timeouts(20*time.Millisecond, time.Second)}, func(t *testing.T, w *far) {
 		l := w.procs[0]
 		ctx, leave := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer leave()

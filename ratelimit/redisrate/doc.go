@@ -3,7 +3,7 @@
 // A rate limit in memory counts for one process; the second replica doubles it.
 // [PerKey] is ratelimit.PerKey with the buckets in Redis, and one line changes:
 //
-//	Rate: redisrate.PerKey(rdb, 50, 100)
+//	Rate: redisrate.PerKey(rdb, 50, 100, redisrate.Options{})
 //
 // # What it costs
 //
@@ -43,13 +43,13 @@
 // Only a store that is silent (four round trips, at least 100 ms, without any answer)
 // or refuses is away. States go shared → degraded → probing → shared. Then, without
 // waiting, each process admits its share:
-// R/N and B/N with the last known N (at least [MinPeers]), never less than a burst
+// R/N and B/N with the last known N (at least [Options].MinPeers), never less than a burst
 // of one. A share starts with what the process was entitled to at that moment, not
 // full, so flaps mint nothing. The store counts as away after three failures in a
 // row or when half of at least five calls in a second failed; it is looked at with
 // the real script, in the background, after 0.2 to 1 s. On the way back the bucket
 // is told what was spent meanwhile, and a process stays inside its share for another
-// 1.5 s, while others may not have noticed yet. [OnOutage] chooses otherwise.
+// 1.5 s, while others may not have noticed yet. [Options].OnOutage chooses otherwise.
 //
 // A call whose answer is lost is never repeated: it counts as charged. One that
 // runs long after it was sent, on a server that had been stopped, sees from the

@@ -33,7 +33,7 @@ func ExamplePerKey() {
 
 	var replicas []http.Handler
 	for range 2 {
-		limiter := redisrate.PerKey(rdb, 0.1, 10) // each caller: one in 10 s, bursts of 10
+		limiter := redisrate.PerKey(rdb, 0.1, 10, redisrate.Options{}) // each caller: one in 10 s, bursts of 10
 		defer limiter.Close()
 		gate := admission.MustNew(admission.Options{Rate: limiter})
 		replicas = append(replicas, gate.Handler(handler))
@@ -55,7 +55,7 @@ func ExampleTiers() {
 	limiter := redisrate.Tiers(rdb, ratelimit.Plan{Rate: 0.1, Burst: 2}, map[string]ratelimit.Plan{
 		"gold":  {Rate: 0.5, Burst: 5},
 		"staff": {Allow: ratelimit.AllowEverything},
-	}, redisrate.Name("api"), redisrate.Timeouts(time.Second, time.Second))
+	}, redisrate.Options{Name: "api", RequestTimeout: time.Second, CallTimeout: time.Second})
 	defer limiter.Close()
 
 	for _, plan := range []string{"", "gold", "staff"} {
@@ -78,7 +78,7 @@ func ExampleTiers() {
 func ExampleLimiter_Snapshot() {
 	rdb, stop := server()
 	defer stop()
-	limiter := redisrate.PerKey(rdb, 1000, 100, redisrate.Timeouts(time.Second, time.Second))
+	limiter := redisrate.PerKey(rdb, 1000, 100, redisrate.Options{RequestTimeout: time.Second, CallTimeout: time.Second})
 	defer limiter.Close()
 	limiter.Take(context.Background(), time.Now(), ratelimit.Key{ID: "all"}, 1, 0)
 

@@ -46,7 +46,7 @@ type Limiter struct {
 // For a *redis.Client or *redis.ClusterClient the limiter opens a client of its
 // own from the same options, with safe settings (no retries, short timeouts,
 // deadlines honoured); hooks are not copied. Other clients are used as they are.
-func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options ...Option) *Limiter {
+func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options Options) *Limiter {
 	return build(rdb, ratelimit.Plan{Rate: r, Burst: burst}, nil, options)
 }
 
@@ -54,16 +54,13 @@ func PerKey(rdb redis.UniversalClient, r rate.Limit, burst int, options ...Optio
 // ratelimit.Tiers does in memory. Keys whose plan is unknown or unset get the
 // fallback, which must be set. A key that changes plan keeps its balance, as much
 // as the new burst holds.
-func Tiers(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options ...Option) *Limiter {
+func Tiers(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options Options) *Limiter {
 	return build(rdb, fallback, plans, options)
 }
 
-func build(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options []Option) *Limiter {
-	c := defaults()
-	c.Limit = limitOf(fallback)
-	for _, set := range options {
-		set(&c)
-	}
+func build(rdb redis.UniversalClient, fallback ratelimit.Plan, plans map[string]ratelimit.Plan, options Options) *Limiter {
+	c := options.config()
+	c.Limit.Rate, c.Limit.Burst = float64(fallback.Rate), fallback.Burst
 	c.Law.Trip = c.budget
 	c.setPlans(fallback, plans)
 	bad := errors.Join(store.Present(rdb), c.validate())
@@ -89,7 +86,7 @@ func newLimiter(c *config, s backend) *Limiter {
 }
 
 // Take implements ratelimit.Limiter. It asks the store only when nothing is known
-// here: then it waits for an answer as Timeouts says, and not longer than ctx. A
+// here: then it waits for an answer as RequestTimeout says, and not longer than ctx. A
 // request whose answer is late is decided from what is known of the bucket; what the
 // call then brings pays for it, or is kept for the key's next request. When ctx ends
 // first the request is refused. While the store is away the outage policy decides. now must come from time.Now.

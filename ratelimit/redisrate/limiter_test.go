@@ -2,6 +2,7 @@ package redisrate
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -15,15 +16,15 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
 
-var quiet = Logger(nil)
+var quiet = logger(slog.New(slog.DiscardHandler))
 
 // shipped are the default timeouts. Tests of anything but them have longer ones: a
 // machine that is busy with other tests is not an outage.
-var shipped = Timeouts(20*time.Millisecond, 100*time.Millisecond)
+var shipped = timeouts(20*time.Millisecond, 100*time.Millisecond)
 
-func perKey(t testing.TB, rdb redis.UniversalClient, r float64, burst int, o ...Option) *Limiter {
+func perKey(t testing.TB, rdb redis.UniversalClient, r float64, burst int, o ...option) *Limiter {
 	t.Helper()
-	l := PerKey(rdb, rate.Limit(r), burst, append([]Option{quiet, Timeouts(2*time.Second, 2*time.Second)}, o...)...)
+	l := PerKey(rdb, rate.Limit(r), burst, with(append([]option{quiet, timeouts(2*time.Second, 2*time.Second)}, o...)...))
 	if err := l.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +88,8 @@ func TestAdviceFollowedIsAdmitted(t *testing.T) {
 
 func TestPatientCallersQueueUp(t *testing.T) {
 	s := redistest.Start(t)
-	for name, r := range map[string]float64{"direct": 20, "leased": 500} {
-		l := perKey(t, s.Client(t), r, 1, Name(name))
+	for kind, r := range map[string]float64{"direct": 20, "leased": 500} {
+		l := perKey(t, s.Client(t), r, 1, name(kind))
 		var mu sync.Mutex
 		var due []time.Duration
 		var wg sync.WaitGroup
@@ -104,11 +105,11 @@ func TestPatientCallersQueueUp(t *testing.T) {
 		}
 		wg.Wait()
 		if len(due) != 50 {
-			t.Errorf("%s: %d of 50 patient callers admitted", name, len(due))
+			t.Errorf("%s: %d of 50 patient callers admitted", kind, len(due))
 		}
 		// Replies that overtake each other blur the stream by as much as they are late.
 		if over := accounttest.Excess(due, r, 1); over > 1 {
-			t.Errorf("%s: %.2f tokens above burst + rate·t", name, over)
+			t.Errorf("%s: %.2f tokens above burst + rate·t", kind, over)
 		}
 	}
 }
@@ -146,7 +147,7 @@ func TestPlansHaveTheirOwnNumbers(t *testing.T) {
 	s := redistest.Start(t)
 	l := Tiers(s.Client(t), ratelimit.Plan{Rate: slow, Burst: 2}, map[string]ratelimit.Plan{
 		"gold": {Rate: slow, Burst: 5}, "staff": {Allow: ratelimit.AllowEverything}, "banned": {Allow: ratelimit.AllowNothing}, "plain": {},
-	}, quiet)
+	}, with(quiet))
 	defer l.Close()
 	if err := l.Validate(); err != nil {
 		t.Fatal(err)
@@ -217,7 +218,7 @@ func TestThrottleIsHeardByAll(t *testing.T) {
 }
 
 func TestManyKeysAreBounded(t *testing.T) {
-	l := perKey(t, redistest.Start(t).Client(t), slow, 2, MaxKeys(160))
+	l := perKey(t, redistest.Start(t).Client(t), slow, 2, maxKeys(160))
 	for i := range 2000 {
 		if got := admit(l, string(rune('A'+i%26))+time.Duration(i).String(), 3); got != 2 {
 			t.Fatalf("key %d: %d of 2 admitted", i, got)
@@ -252,21 +253,20 @@ func TestBadNumbersAreNamed(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{})
 	defer rdb.Close()
 	for want, l := range map[string]*Limiter{
-		"rate":     PerKey(rdb, 0, 1),
-		"rate -":   PerKey(rdb, -1, 1),
-		"infinite": PerKey(rdb, rate.Inf, 1),
-		"burst":    PerKey(rdb, 1, 0),
-		"year":     PerKey(rdb, 1e-9, 5),
-		"Name":     PerKey(rdb, 1, 1, Name("")),
-		"Version":  PerKey(rdb, 1, 1, Version(-1)),
-		"MinPeers": PerKey(rdb, 1, 1, MinPeers(0)),
-		"Portion":  PerKey(rdb, 1, 1, Portion(1.5)),
-		"Interval": PerKey(rdb, 1, 1, Interval(0)),
-		"Ahead":    PerKey(rdb, 1, 1, Ahead(-1)),
-		"Timeouts": PerKey(rdb, 1, 1, Timeouts(time.Second, time.Millisecond)),
-		"MaxKeys":  PerKey(rdb, 1, 1, MaxKeys(0)),
-		"outage":   PerKey(rdb, 1, 1, OnOutage(9)),
-		"gold":     Tiers(rdb, ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"gold": {Rate: -1, Burst: 1}}),
+		"rate":           PerKey(rdb, 0, 1, Options{}),
+		"rate -":         PerKey(rdb, -1, 1, Options{}),
+		"infinite":       PerKey(rdb, rate.Inf, 1, Options{}),
+		"burst":          PerKey(rdb, 1, 0, Options{}),
+		"year":           PerKey(rdb, 1e-9, 5, Options{}),
+		"Version":        PerKey(rdb, 1, 1, with(version(-1))),
+		"MinPeers":       PerKey(rdb, 1, 1, with(minPeers(-1))),
+		"Portion":        PerKey(rdb, 1, 1, with(portion(1.5))),
+		"Interval":       PerKey(rdb, 1, 1, with(func(o *Options) { o.Interval = 1 })),
+		"Ahead":          PerKey(rdb, 1, 1, with(ahead(-1))),
+		"RequestTimeout": PerKey(rdb, 1, 1, with(timeouts(time.Second, time.Millisecond))),
+		"MaxKeys":        PerKey(rdb, 1, 1, with(maxKeys(-1))),
+		"outage":         PerKey(rdb, 1, 1, with(onOutage(9))),
+		"gold":           Tiers(rdb, ratelimit.Plan{Rate: 1, Burst: 1}, map[string]ratelimit.Plan{"gold": {Rate: -1, Burst: 1}}, Options{}),
 	} {
 		err := l.Validate()
 		if err == nil || !redistest.ContainsFold(err.Error(), want) {

@@ -18,7 +18,7 @@ func TestARealStoreAtADistance(t *testing.T) {
 			t.Parallel()
 			c := redis.NewClient(&redis.Options{Addr: redistest.SlowLink(t, s.Addr, trip)})
 			t.Cleanup(func() { c.Close() })
-			l := PerKey(c, 4, 20, Name(fmt.Sprint(trip)), quiet)
+			l := PerKey(c, 4, 20, with(name(fmt.Sprint(trip)), quiet))
 			defer l.Close()
 			passed, begin := 0, time.Now()
 			for time.Since(begin) < 5*time.Second {

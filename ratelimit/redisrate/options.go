@@ -1,6 +1,7 @@
 package redisrate
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -24,59 +25,60 @@ const (
 // String returns the policy's name in logs.
 func (o Outage) String() string { return [...]string{"share", "open", "closed"}[o] }
 
-// Option sets something that has a default.
-type Option func(*config)
+// Options are what may be set. The zero value is good; negative numbers are errors from
+// Validate.
+type Options struct {
+	// Name tells ceilings apart: limiters with one name, on one Redis, are one ceiling.
+	// Two different limits need two names. Empty: "default".
+	Name string
 
-// Name tells ceilings apart: limiters with one name, on one Redis, are one
-// ceiling. Two different limits need two names. The default is "default".
-func Name(name string) Option { return func(c *config) { c.name = name } }
+	// Version orders configurations. While a new limit is rolled out, processes of both
+	// configurations share the bucket: the numbers of the highest version are in force for
+	// all of them, so that the bucket does not change with every call. With equal versions
+	// the numbers of the last caller are.
+	Version int64
 
-// Version orders configurations. While a new limit is rolled out, processes of
-// both configurations share the bucket: the numbers of the highest version are in
-// force for all of them, so that the bucket does not change with every call. With
-// equal versions (the default is 0) the numbers of the last caller are.
-func Version(v int64) Option { return func(c *config) { c.Limit.Version = v } }
+	// OnOutage says what happens while the store is away.
+	OnOutage Outage
 
-// OnOutage says what happens while the store is away. The default is FailShare.
-func OnOutage(o Outage) Option { return func(c *config) { c.Fallback = account.Fallback(o) } }
+	// MinPeers is the least number of processes to divide the ceiling by while the store
+	// is away; 0: 1. Without it, a process that has never met the store takes the whole
+	// ceiling, and so does each of those started during an outage.
+	MinPeers int
 
-// MinPeers is the least number of processes to divide the ceiling by while the
-// store is away. Without it, a process that has never met the store takes the
-// whole ceiling, and so does each of those started during an outage. Default 1.
-func MinPeers(n int) Option { return func(c *config) { c.MinPeers = n } }
+	// Portion is the part of the ceiling that all shares together make up during an outage,
+	// in (0, 1]; 0: 1. 0.8 suits a quota that must not be broken even when processes are
+	// started meanwhile.
+	Portion float64
 
-// Portion is the part of the ceiling that all shares together make up during an
-// outage, in (0, 1]. The default is 1; 0.8 suits a quota that must not be broken
-// even when processes are started meanwhile.
-func Portion(p float64) Option { return func(c *config) { c.Portion = p } }
+	// Interval is how much demand a lease covers; 0: 50 ms. Shorter means more calls and
+	// finer slices. 100 ms suits the calls a service makes.
+	Interval time.Duration
 
-// Interval is how much demand a lease covers. Shorter means more calls and finer
-// slices. The default is 50 ms; 100 ms suits the calls a service makes.
-func Interval(tau time.Duration) Option { return func(c *config) { c.Law.Tau = tau } }
+	// Ahead is how far ahead of the rate slots may be handed out, by all processes together;
+	// 0: 50 ms. Half of a lease is fetched while the other half is spent. More means larger
+	// leases and fewer calls, and after a sudden lull slots of that much time lie unspent
+	// until they are given back.
+	Ahead time.Duration
 
-// Ahead is how far ahead of the rate slots may be handed out, by all processes
-// together: half of a lease is fetched while the other half is spent. More means
-// larger leases and fewer calls, and after a sudden lull slots of that much time
-// lie unspent until they are given back. The default is 50 ms; zero turns leases
-// off, so that every admission is a call.
-func Ahead(d time.Duration) Option { return func(c *config) { c.Law.Ahead = d } }
+	// NoLeases makes every admission a call: nothing is handed out ahead.
+	NoLeases bool
 
-// Timeouts sets how long a request may wait for the store, and how long a call may
-// take before it counts as lost. Neither is exceeded, whatever the round trip. By
-// default a request waits 1.5 times the measured round trip, at least 20 ms and at
-// most 250 ms (100 ms before the first answer), and a call may take 500 ms. A request
-// timeout below the round trip works: the answer is kept for the key's next request.
-func Timeouts(request, background time.Duration) Option {
-	return func(c *config) { c.fixed, c.cold, c.budget = true, request, background }
+	// RequestTimeout is how long a request may wait for the store, and CallTimeout how long
+	// a call may take before it counts as lost; 0: 500 ms. Neither is exceeded, whatever the
+	// round trip. Without a RequestTimeout a request waits 1.5 times the measured round trip,
+	// at least 20 ms and at most 250 ms (100 ms before the first answer). One below the round
+	// trip works: the answer is kept for the key's next request.
+	RequestTimeout, CallTimeout time.Duration
+
+	// MaxKeys bounds the keys tracked in this process; 0: 65536. What a key's bucket holds
+	// is in Redis, so forgetting a key costs a call, never a token.
+	MaxKeys int
+
+	// Logger logs when the store goes away and when it is back, at most once a second;
+	// nil: slog.Default().
+	Logger *slog.Logger
 }
-
-// MaxKeys bounds the keys tracked in this process. What a key's bucket holds is
-// in Redis, so forgetting a key costs a call, never a token. The default is 65536.
-func MaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
-
-// Logger logs when the store goes away and when it is back, at most once a
-// second. The default is slog.Default(); nil is silent.
-func Logger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
 
 // config is a limiter's configuration. It is not changed after set-up.
 type config struct {
@@ -90,14 +92,22 @@ type config struct {
 	log     *slog.Logger
 }
 
-func defaults() config {
-	return config{
-		Config:  account.Defaults(),
-		name:    "default",
-		budget:  500 * time.Millisecond,
-		maxKeys: 1 << 16,
-		log:     slog.Default(),
+// config puts the defaults in the place of what is not set.
+func (o Options) config() config {
+	c := config{
+		Config: account.Defaults(),
+		name:   cmp.Or(o.Name, "default"),
+		fixed:  o.RequestTimeout != 0, cold: o.RequestTimeout, budget: cmp.Or(o.CallTimeout, 500*time.Millisecond),
+		maxKeys: cmp.Or(o.MaxKeys, 1<<16),
+		log:     cmp.Or(o.Logger, slog.Default()),
 	}
+	c.Limit.Version, c.Fallback = o.Version, account.Fallback(o.OnOutage)
+	c.MinPeers, c.Portion = cmp.Or(o.MinPeers, c.MinPeers), cmp.Or(o.Portion, c.Portion)
+	c.Law.Tau, c.Law.Ahead = cmp.Or(o.Interval, c.Law.Tau), cmp.Or(o.Ahead, c.Law.Ahead)
+	if o.NoLeases {
+		c.Law.Ahead = 0
+	}
+	return c
 }
 
 // Bounds of the numbers: beyond them micro-tokens and microseconds are not exact
@@ -118,8 +128,6 @@ func (c *config) validate() error {
 		return err
 	}
 	switch {
-	case c.name == "":
-		return fmt.Errorf("redisrate: Name is empty")
 	case c.Limit.Version < 0 || c.Limit.Version > 1<<53:
 		return fmt.Errorf("redisrate: Version %d is not between 0 and 2^53", c.Limit.Version)
 	case c.Fallback > account.FallClosed:
@@ -133,7 +141,7 @@ func (c *config) validate() error {
 	case c.Law.Ahead < 0 || c.Law.Ahead > time.Second:
 		return fmt.Errorf("redisrate: Ahead %v is not between 0 and 1s", c.Law.Ahead)
 	case c.fixed && c.cold <= 0 || c.budget < c.cold || c.budget > 10*time.Second:
-		return fmt.Errorf("redisrate: Timeouts %v, %v: want 0 < request <= background <= 10s", c.cold, c.budget)
+		return fmt.Errorf("redisrate: RequestTimeout %v, CallTimeout %v: want 0 < RequestTimeout <= CallTimeout <= 10s", c.cold, c.budget)
 	case c.maxKeys < 1:
 		return fmt.Errorf("redisrate: MaxKeys %d is below 1", c.maxKeys)
 	}

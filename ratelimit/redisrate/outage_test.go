@@ -14,7 +14,7 @@ import (
 
 // outage runs eight processes at twice the ceiling while the store is away from
 // 1.5 s to 5.5 s, and for 5 s after.
-func outage(t *testing.T, s *redistest.Server, away, back func(), o ...Option) {
+func outage(t *testing.T, s *redistest.Server, away, back func(), o ...option) {
 	const from, to, end = 1500 * time.Millisecond, 5500 * time.Millisecond, 10500 * time.Millisecond
 	fleet := newCrowd(t, 8, func() redis.UniversalClient { return s.Client(t) }, 1000, 100, append(o, shipped)...)
 	fleet.meet(t, "other")
@@ -103,5 +103,5 @@ func TestKilledServerThatComesBackEmpty(t *testing.T) {
 func TestKilledServerWithoutLeases(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	outage(t, s, s.Kill, s.Start, Ahead(0))
+	outage(t, s, s.Kill, s.Start, ahead(0))
 }

@@ -24,7 +24,7 @@ func server() (rdb *redis.Client, stop func()) {
 func ExampleSemaphore() {
 	rdb, stop := server()
 	defer stop()
-	exports := semaphore.New(rdb, "exports", 2)
+	exports := semaphore.New(rdb, "exports", 2, semaphore.Options{})
 	defer exports.Close()
 
 	first, _ := exports.Take(context.Background())

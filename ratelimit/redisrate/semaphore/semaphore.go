@@ -3,6 +3,7 @@
 package semaphore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,18 +60,13 @@ type Permit struct {
 	closed bool
 }
 
-// Option sets something that has a default.
-type Option func(*config)
-
-// TTL is how long a permit outlives its process. The default is 10 s.
-func TTL(d time.Duration) Option { return func(c *config) { c.ttl = d } }
-
-// OnOutage says what happens while the store is away: FailShare (the default)
-// gives each process its part of the cap, at least one, counting what it holds.
-func OnOutage(o redisrate.Outage) Option { return func(c *config) { c.outage = o } }
-
-// MinPeers is MinPeers for a cap.
-func MinPeers(n int) Option { return func(c *config) { c.minPeers = n } }
+// Options are what may be set. The zero value is good; negative numbers are errors from
+// Validate.
+type Options struct {
+	TTL      time.Duration    // how long a permit outlives its process; 0: 10 s
+	OnOutage redisrate.Outage // while the store is away: FailShare gives each process its part of the cap, at least one, counting what it holds
+	MinPeers int              // the least number of processes to divide the cap by meanwhile; 0: 1
+}
 
 type config struct {
 	name     string
@@ -84,10 +80,10 @@ type config struct {
 // New returns a cap of most permits at a time, shared by all processes that
 // use the same Redis and name. It does not connect. What is wrong is reported by
 // Validate; such a cap admits nothing. Clients are treated as by PerKey.
-func New(rdb redis.UniversalClient, name string, most int, options ...Option) *Semaphore {
-	c := config{name: name, most: most, ttl: 10 * time.Second, minPeers: 1, budget: 100 * time.Millisecond}
-	for _, set := range options {
-		set(&c)
+func New(rdb redis.UniversalClient, name string, most int, o Options) *Semaphore {
+	c := config{
+		name: name, most: most, ttl: cmp.Or(o.TTL, 10*time.Second), outage: o.OnOutage, minPeers: cmp.Or(o.MinPeers, 1),
+		budget: 100 * time.Millisecond,
 	}
 	s := &Semaphore{conf: &c, bad: errors.Join(store.Present(rdb), c.validate())}
 	if s.bad == nil {

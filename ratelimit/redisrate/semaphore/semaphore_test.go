@@ -14,9 +14,9 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
 
-func newSlots(t *testing.T, s *redistest.Server, most int, o ...Option) *Semaphore {
+func newSlots(t *testing.T, s *redistest.Server, most int, o Options) *Semaphore {
 	t.Helper()
-	sl := New(s.Client(t), "jobs", most, o...)
+	sl := New(s.Client(t), "jobs", most, o)
 	if err := sl.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestSlotsCapAllProcessesTogether(t *testing.T) {
 	var running, most, done atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
-		sl := newSlots(t, s, 5)
+		sl := newSlots(t, s, 5, Options{})
 		for range 8 {
 			wg.Go(func() {
 				for range 5 {
@@ -63,7 +63,7 @@ func TestSlotsCapAllProcessesTogether(t *testing.T) {
 func TestSlotsOfTheDeadComeFree(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	dead, alive := newSlots(t, s, 2, TTL(time.Second)), newSlots(t, s, 2, TTL(time.Second))
+	dead, alive := newSlots(t, s, 2, Options{TTL: time.Second}), newSlots(t, s, 2, Options{TTL: time.Second})
 	ctx := context.Background()
 	for range 2 {
 		if _, err := dead.Take(ctx); err != nil {
@@ -90,7 +90,7 @@ func TestSlotsOfTheDeadComeFree(t *testing.T) {
 func TestSlotsInAnOutage(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	sl := newSlots(t, s, 10, MinPeers(2), TTL(time.Second))
+	sl := newSlots(t, s, 10, Options{MinPeers: 2, TTL: time.Second})
 	ctx := context.Background()
 	held := []*Permit{}
 	for range 3 {
@@ -128,7 +128,7 @@ func TestSlotsInAnOutage(t *testing.T) {
 
 func TestSlotsWaitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
-	sl := newSlots(t, redistest.Start(t), 1)
+	sl := newSlots(t, redistest.Start(t), 1, Options{})
 	if _, err := sl.Acquire(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +144,9 @@ func TestSlotsNameWhatIsWrong(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{})
 	defer rdb.Close()
 	for want, sl := range map[string]*Semaphore{
-		"nil": New(nil, "a", 1), "name": New(rdb, "", 1), "cap": New(rdb, "a", 0),
-		"TTL": New(rdb, "a", 1, TTL(time.Millisecond)), "Peers": New(rdb, "a", 1, MinPeers(0)),
-		"Outage": New(rdb, "a", 1, OnOutage(7)),
+		"nil": New(nil, "a", 1, Options{}), "name": New(rdb, "", 1, Options{}), "cap": New(rdb, "a", 0, Options{}),
+		"TTL": New(rdb, "a", 1, Options{TTL: time.Millisecond}), "Peers": New(rdb, "a", 1, Options{MinPeers: -1}),
+		"Outage": New(rdb, "a", 1, Options{OnOutage: 7}),
 	} {
 		if err := sl.Validate(); err == nil || !redistest.ContainsFold(err.Error(), want) {
 			t.Errorf("%v, want %q named", err, want)

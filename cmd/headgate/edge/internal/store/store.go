@@ -54,11 +54,8 @@ func (st *Store) Limit(s policy.SharedLimit) (ratelimit.Limiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	options := []redisrate.Option{redisrate.Name(s.Name), redisrate.Logger(st.log)}
-	if s.Keys != 0 {
-		options = append(options, redisrate.MaxKeys(s.Keys))
-	}
-	l := redisrate.Tiers(client, s.Plan, s.Plans, options...)
+	options := redisrate.Options{Name: s.Name, MaxKeys: s.Keys, Logger: st.log}
+	l := redisrate.Tiers(client, s.Plan, s.Plans, options)
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
