@@ -181,10 +181,9 @@ func (c *Core) Release(now time.Time, g Grant, o shed.Outcome) shed.Step {
 	if r == nil {
 		return shed.Step{}
 	}
-	sample := r.sample(c.epoch, o)
-	c.measure(now, r, &sample)
+	sample, at, p := r.sample(c.epoch, o), c.at(now), c.flight.piece(g)
+	c.measure(now, at, r, &sample)
 	c.keep(now, r.admitted)
-	at, p := c.at(now), c.flight.piece(g)
 	if c.tally.ended(r, p, at); p != nil {
 		c.line.end(p, at)
 	}
@@ -207,7 +206,7 @@ func (c *Core) revoke(now time.Time, g Grant, l priority.Level, r shed.Reason) {
 }
 
 // measure feeds the meter with a piece of work that ends.
-func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
+func (c *Core) measure(now time.Time, at time.Duration, r *row, s *shed.Sample) {
 	switch {
 	case !r.probe:
 	case s.Outcome == shed.Ignored, s.Outcome == shed.Unmeasured:
@@ -218,7 +217,7 @@ func (c *Core) measure(now time.Time, r *row, s *shed.Sample) {
 	if s.Outcome == shed.Ignored {
 		return
 	}
-	c.meter.Done(now, r.level, now.Sub(s.Admitted), int(r.crowd), s.Outcome)
+	c.meter.Done(now, r.level, at-r.at, int(r.crowd), s.Outcome)
 	if c.flight.full {
 		c.meter.Freed(now, c.flight.silence(now))
 		for range r.slots - 1 {

@@ -83,7 +83,8 @@ func (w *window) count(now time.Time, s Sample, fresh bool, known time.Duration)
 		w.fresh++
 		held := max(now.Sub(s.Admitted), 0)
 		w.took += held
-		w.squares += held.Seconds() * held.Seconds()
+		s := float64(held) * (1.0 / float64(time.Second)) // Seconds divides twice
+		w.squares += s * s
 	}
 	if !s.Deadline.IsZero() && s.Deadline.After(s.Admitted) {
 		w.allowed += s.Deadline.Sub(s.Admitted)

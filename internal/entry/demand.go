@@ -41,7 +41,7 @@ func (d *Demand) Arrived(now time.Time, l priority.Level, slots int) {
 		a.last = now
 		return
 	}
-	gap := max(now.Sub(a.last), 0).Seconds()
+	gap := float64(max(now.Sub(a.last), 0)) * (1.0 / float64(time.Second)) // Seconds divides twice
 	keep := 1 - 1.0/demandMemory
 	if a.span <= demandHorizon {
 		keep = max(keep, 1-gap/demandHorizon)

@@ -204,7 +204,9 @@ func (v *service) among(crowd int) time.Duration {
 }
 
 func (v *service) add(d time.Duration, crowd int) {
-	v.crowd += (float64(crowd) - v.crowd) / float64(min(v.n+1, serviceWindow/2))
+	if c := float64(crowd); c != v.crowd {
+		v.crowd += (c - v.crowd) / float64(min(v.n+1, serviceWindow/2))
+	}
 	i := v.n
 	if v.n < serviceWindow {
 		v.n++
