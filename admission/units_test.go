@@ -53,7 +53,7 @@ func TestARequestIsChargedInItsUnits(t *testing.T) {
 		"rate, quota": chat(admission.Options{Rate: ratelimit.PerKey(0, 10, ratelimit.Name("requests")), Quota: ratelimit.Counting("tokens", ratelimit.PerKey(0, 1000, ratelimit.Name("tokens")))}),
 		"the route's": chat(admission.Options{Rate: ratelimit.PerKey(0, 10, ratelimit.Name("requests"))}, admission.Rate(ratelimit.Counting("tokens", ratelimit.PerKey(0, 1000, ratelimit.Name("tokens"))))),
 		"in a scope":  chat(admission.Options{Rate: ratelimit.Scoped("api", sold())}),
-		"in windows":  chat(admission.Options{Rate: ratelimit.All(ratelimit.PerKey(0, 10, ratelimit.Name("requests")), ratelimit.Counting("tokens", window.PerKey(1000, 24*3600e9, window.Name("tokens"))))}),
+		"in windows":  chat(admission.Options{Rate: ratelimit.All(ratelimit.PerKey(0, 10, ratelimit.Name("requests")), ratelimit.Counting("tokens", window.MustNew(window.Options{Quota: 1000, Length: 24 * 3600e9, Name: "tokens"})))}),
 	} {
 		opts.HTTP.RateLimitHeaders = admission.IETFDraft11
 		h := admission.MustNew(opts).Handler(okHandler())

@@ -207,27 +207,25 @@ func (l *limit) window(at place, name string) (ratelimit.Limiter, error) {
 		return nil, errors.New("zone: Local is another one on each machine; name it, as Europe/Berlin")
 	case l.Zone != "" && l.Each == "":
 		return nil, errors.New("zone is for each: a window of a length is the same everywhere")
+	case l.Each != "" && l.Each != "day" && l.Each != "month":
+		return nil, fmt.Errorf("each: unknown %q; there are: day, month", l.Each)
 	}
-	opts := []window.Option{window.Name(name)}
-	if l.Keys != 0 {
-		opts = append(opts, window.MaxKeys(int(l.Keys)))
+	o := window.Options{
+		Quota: int(l.Count), Length: time.Duration(l.Per), Each: l.Each,
+		Name: name, MaxKeys: int(l.Keys), Plans: l.quotas(at.in("plans")),
 	}
-	if len(l.Plans) > 0 {
-		opts = append(opts, window.Plans(l.quotas(at.in("plans"))))
+	if l.Each != "" {
+		zone, err := time.LoadLocation(l.Zone) // of the machine or of the program; "" is UTC
+		if err != nil {
+			return nil, fmt.Errorf("zone: %w", err)
+		}
+		o.Zone = zone
 	}
-	if l.Each == "" {
-		return window.PerKey(int(l.Count), time.Duration(l.Per), opts...), nil
+	made, err := window.New(o)
+	if err != nil {
+		return nil, err
 	}
-	zone, err := time.LoadLocation(l.Zone) // of the machine or of the program; "" is UTC
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("zone: %w", err)
-	case l.Each == "day":
-		return window.Daily(int(l.Count), zone, opts...), nil
-	case l.Each == "month":
-		return window.Monthly(int(l.Count), zone, opts...), nil
-	}
-	return nil, fmt.Errorf("each: unknown %q; there are: day, month", l.Each)
+	return made, nil
 }
 
 // windowed reports whether the limit counts in windows.

@@ -51,7 +51,7 @@ func quotaAfter(counter httprate.LimitCounter, byUser httprate.KeyFunc) *admissi
 	// quota-after: begin
 	gate := admission.MustNew(admission.Options{
 		Identify: caller.KeyFunc(byUser), // any httprate.KeyFunc
-		Quota:    window.PerKey(10_000, 24*time.Hour, window.Counter(counter)),
+		Quota:    window.MustNew(window.Options{Quota: 10_000, Length: 24 * time.Hour, Counter: counter}),
 	})
 	// quota-after: end
 	return gate

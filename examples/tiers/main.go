@@ -58,9 +58,9 @@ func options(s settings) admission.Options {
 				}, ratelimit.Name("plan")),
 			ratelimit.Global(100, 200), // everybody together
 		),
-		Quota: window.PerKey(1_000, 24*time.Hour, window.Name("daily"), window.Plans(map[string]int{
+		Quota: window.MustNew(window.Options{Quota: 1_000, Length: 24 * time.Hour, Name: "daily", Plans: map[string]int{
 			"trial": 6, "pro": 100_000, "internal": window.Unlimited,
-		})),
+		}}),
 		Routes: map[string]admission.Rule{
 			"GET /report": admission.AtLevel(priority.Batch, admission.Cost(5)),
 			"GET /export": admission.AtLevel(priority.Batch, admission.Cost(10),

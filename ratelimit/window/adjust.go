@@ -13,7 +13,7 @@ func (l *Limiter) Undo(now time.Time, g ratelimit.Grant) { l.Adjust(now, g, -g.C
 
 // Adjust implements [ratelimit.Adjuster]: the window in which the grant was made is
 // charged by more, or given back at most what it was charged, as long as it counts.
-// A charge always counts against the key itself, beyond [MaxKeys] too if need be, and
+// A charge always counts against the key itself, beyond Options.MaxKeys too if need be, and
 // never against the count that keys share at the bound. A foreign counter is told in
 // the background.
 func (l *Limiter) Adjust(_ time.Time, g ratelimit.Grant, by int) {

@@ -11,15 +11,15 @@ import (
 )
 
 func TestChargeAfterwardsReachesTheQuota(t *testing.T) {
-	for name, opts := range map[string]func() []Option{
-		"own counter":     func() []Option { return nil },
-		"foreign counter": func() []Option { return []Option{Counter(httprate.NewLocalLimitCounter(day))} },
+	for name, counter := range map[string]func() httprate.LimitCounter{
+		"own counter":     func() httprate.LimitCounter { return nil },
+		"foreign counter": func() httprate.LimitCounter { return httprate.NewLocalLimitCounter(day) },
 	} {
 		for _, tc := range []struct{ by, left int }{
 			{5, 2}, {0, 7}, {-2, 9}, {-3, 10}, {-100, 10}, {math.MinInt, 10}, {7, 0}, {100, 0}, {math.MaxInt, 0},
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				l := PerKey(10, day, opts()...)
+				l := MustNew(Options{Quota: 10, Length: day, Counter: counter()})
 				d := take(l, midnight, "a", 3)
 				d.Adjust(midnight, tc.by)
 				synctest.Wait()
@@ -36,7 +36,7 @@ func TestChargeAfterwardsReachesTheQuota(t *testing.T) {
 }
 
 func TestPeekIsTakeThatTakesNothing(t *testing.T) {
-	l := PerKey(3, day, MaxKeys(1), Plans(map[string]int{"none": 0, "all": Unlimited}))
+	l := MustNew(Options{Quota: 3, Length: day, MaxKeys: 1, Plans: map[string]int{"none": 0, "all": Unlimited}})
 	noon := midnight.Add(day / 2)
 	for _, key := range []ratelimit.Key{{ID: "a"}, {ID: "newcomer"}, {ID: "c", Plan: "none"}, {ID: "d", Plan: "all"}} {
 		for cost := range 5 {

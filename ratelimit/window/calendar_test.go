@@ -1,7 +1,6 @@
 package window
 
 import (
-	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // the same zones on every machine
@@ -44,7 +43,7 @@ func TestADayEndsWhenTheCalendarSays(t *testing.T) {
 			}
 			return when
 		}
-		l, first, last := Daily(10, in(t, c.zone)), at(c.first), at(c.last)
+		l, first, last := MustNew(Options{Quota: 10, Each: "day", Zone: in(t, c.zone)}), at(c.first), at(c.last)
 		take(l, first.Add(-time.Second), "a", 10)
 		if d := take(l, first, "a", 4); !d.OK || d.Remaining != 6 || d.Reset != last.Add(time.Second).Sub(first) {
 			t.Errorf("%s: on its first second %+v, want all of the quota and %v to go", name, d, last.Add(time.Second).Sub(first))
@@ -61,7 +60,7 @@ func TestADayEndsWhenTheCalendarSays(t *testing.T) {
 
 func TestAMonthEndsWhenTheCalendarSays(t *testing.T) {
 	berlin := in(t, "Europe/Berlin")
-	l := Monthly(100, berlin, Name("month"))
+	l := MustNew(Options{Quota: 100, Each: "month", Zone: berlin, Name: "month"})
 	for m := time.January; m <= time.December; m++ {
 		first, next := time.Date(2028, m, 1, 0, 0, 0, 0, berlin), time.Date(2028, m+1, 1, 0, 0, 0, 0, berlin)
 		if d := take(l, first, "a", 99); !d.OK || d.Reset != next.Sub(first) {
@@ -80,7 +79,7 @@ func TestAMonthEndsWhenTheCalendarSays(t *testing.T) {
 }
 
 func TestAGrantOfADayIsSettledInItsDay(t *testing.T) {
-	l := Daily(10, time.UTC)
+	l := MustNew(Options{Quota: 10, Each: "day", Zone: time.UTC})
 	now := midnight.Add(time.Hour)
 	d := take(l, now, "a", 8)
 	d.Adjust(now, -5)
@@ -95,32 +94,16 @@ func TestAGrantOfADayIsSettledInItsDay(t *testing.T) {
 	}
 }
 
-func TestWrongCalendarsAreErrors(t *testing.T) {
-	for want, l := range map[string]*Limiter{
-		"zone is nil":  Daily(1, nil),
-		"zone is  nil": Monthly(1, nil),
-		"quota is 0":   Daily(0, time.UTC),
-		"Name":         Monthly(1, time.UTC, Name("")),
-	} {
-		if err := l.Validate(); err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(want, "  ", " ")) {
-			t.Errorf("%v, want one about %s", err, want)
-		}
-		if d := take(l, midnight, "a", 1); d.OK || !d.Never {
-			t.Errorf("%s: %+v", want, d)
-		}
-	}
-}
-
 func TestAReloadKeepsTheCountsOfTheSameCalendar(t *testing.T) {
-	old := Daily(10, in(t, "Europe/Berlin"))
+	old := MustNew(Options{Quota: 10, Each: "day", Zone: in(t, "Europe/Berlin")})
 	take(old, midnight, "a", 10)
 	for name, c := range map[string]struct {
 		next *Limiter
 		kept bool
 	}{
-		"the same":       {Daily(10, in(t, "Europe/Berlin")), true},
-		"another zone":   {Daily(10, in(t, "Asia/Tokyo")), false},
-		"months":         {Monthly(10, in(t, "Europe/Berlin")), false},
+		"the same":       {MustNew(Options{Quota: 10, Each: "day", Zone: in(t, "Europe/Berlin")}), true},
+		"another zone":   {MustNew(Options{Quota: 10, Each: "day", Zone: in(t, "Asia/Tokyo")}), false},
+		"months":         {MustNew(Options{Quota: 10, Each: "month", Zone: in(t, "Europe/Berlin")}), false},
 		"not a calendar": {PerKey(10, day), false},
 	} {
 		if d := take(c.next.Own(old), midnight, "a", 1); d.OK == c.kept {
@@ -138,9 +121,9 @@ func TestCalendarsHaveNoGaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := Daily(1, loc)
+		l := MustNew(Options{Quota: 1, Each: "day", Zone: loc})
 		if rapid.Bool().Draw(t, "months") {
-			l = Monthly(1, loc)
+			l = MustNew(Options{Quota: 1, Each: "month", Zone: loc})
 		}
 		now := time.Unix(rapid.Int64Range(0, 4_000_000_000).Draw(t, "now"), 0)
 		s := l.at(now)
@@ -158,7 +141,7 @@ func TestCalendarsHaveNoGaps(t *testing.T) {
 }
 
 func TestACalendarAllocatesNothing(t *testing.T) {
-	l := Daily(1<<40, in(t, "Europe/Berlin"))
+	l := MustNew(Options{Quota: 1 << 40, Each: "day", Zone: in(t, "Europe/Berlin")})
 	take(l, midnight, "a", 1)
 	if n := testing.AllocsPerRun(1000, func() { take(l, midnight, "a", 1) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -15,7 +15,7 @@
 // used + n ≤ Q, the quota. This is the sliding-window counter that Cloudflare
 // described in 2017 and httprate implements.
 //
-// [Daily] and [Monthly] follow a calendar instead: a window is a day or a month in a named
+// With Options.Each a window follows a calendar instead: it is a day or a month in a named
 // zone, whatever its length, and what was used before it does not count. At midnight the
 // whole quota is there; so Q may pass just before it and Q just after.
 //
@@ -39,7 +39,7 @@
 //
 // # When the counter is slow or away
 //
-// A call to a foreign counter is given [Timeout], and [Fallback] says what happens
+// A call to a foreign counter is given Options.Timeout, and Options.Fallback says what happens
 // without its answer: this process' own count decides (the default), every
 // request passes, or none. A caller never sees an error. After a failure the counter is
 // left alone for a second.

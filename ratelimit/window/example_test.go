@@ -20,12 +20,16 @@ func ExamplePerKey() {
 	// Output: true 9999 24h0m0s
 }
 
-func ExamplePlans() {
-	daily := window.PerKey(1_000, 24*time.Hour, window.Plans(map[string]int{
+func ExampleNew() {
+	daily, err := window.New(window.Options{Quota: 1_000, Length: 24 * time.Hour, Plans: map[string]int{
 		"pro":      100_000,
 		"internal": window.Unlimited,
 		"banned":   0,
-	}))
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for _, plan := range []string{"free", "pro", "banned"} {
 		d := daily.Take(context.Background(), midnight, ratelimit.Key{ID: plan, Plan: plan}, 1, 0)
 		fmt.Println(plan, d.OK, d.Remaining)
@@ -36,10 +40,10 @@ func ExamplePlans() {
 	// banned false 0
 }
 
-func ExampleCounter() {
+func ExampleMustNew_counter() {
 	// Any counter made for httprate, such as one in Redis; here, httprate's own.
 	shared := httprate.NewLocalLimitCounter(24 * time.Hour)
-	daily := window.PerKey(2, 24*time.Hour, window.Counter(shared), window.Fallback(window.Local))
+	daily := window.MustNew(window.Options{Quota: 2, Length: 24 * time.Hour, Counter: shared, Fallback: window.Local})
 	for range 3 {
 		d := daily.Take(context.Background(), midnight, ratelimit.Key{ID: "acme"}, 1, 0)
 		fmt.Println(d.OK, d.Source)

@@ -18,7 +18,7 @@ import (
 // Case LI-01: tried on the product
 func TestADebtIsItsOwners(t *testing.T) {
 	for name, maxKeys := range map[string]int{"room": 1000, "full": 2} {
-		l := PerKey(10, day, MaxKeys(maxKeys))
+		l := MustNew(Options{Quota: 10, Length: day, MaxKeys: maxKeys})
 		take(l, midnight, "known-1", 1)
 		take(l, midnight, "known-2", 1)
 		d := take(l, midnight, "debtor", 1)
@@ -59,7 +59,7 @@ func TestForeignCountsDoNotFillTheSharedOne(t *testing.T) {
 		}
 		return nil
 	}}
-	l := PerKey(3, day, Counter(b), MaxKeys(1), Timeout(time.Minute))
+	l := MustNew(Options{Quota: 3, Length: day, Counter: b, MaxKeys: 1, Timeout: time.Minute})
 	for i := range 10 {
 		take(l, midnight, strconv.Itoa(i), 3)
 	}
@@ -70,7 +70,7 @@ func TestForeignCountsDoNotFillTheSharedOne(t *testing.T) {
 }
 
 func TestDebtsBeyondTheBoundAreBounded(t *testing.T) {
-	l := PerKey(100_000, day, MaxKeys(1))
+	l := MustNew(Options{Quota: 100_000, Length: day, MaxKeys: 1})
 	take(l, midnight, "known", 1)
 	for i := range 5000 {
 		take(l, midnight, strconv.Itoa(i), 1).Adjust(midnight, 1)
@@ -107,8 +107,10 @@ type pairOfGrants struct {
 const length = time.Minute
 
 func drawQuota(t *rapid.T, maxKeys int) *Limiter {
-	return PerKey(rapid.IntRange(1, 9).Draw(t, "quota"), length, MaxKeys(maxKeys),
-		Plans(map[string]int{"pro": rapid.IntRange(1, 20).Draw(t, "pro")}))
+	return MustNew(Options{
+		Quota: rapid.IntRange(1, 9).Draw(t, "quota"), Length: length, MaxKeys: maxKeys,
+		Plans: map[string]int{"pro": rapid.IntRange(1, 20).Draw(t, "pro")},
+	})
 }
 
 func newNeighbours(t *rapid.T, maxKeys int) *neighbours {
@@ -207,7 +209,7 @@ func (n *neighbours) changePlan(t *rapid.T) {
 }
 
 func (n *neighbours) reload(t *rapid.T) {
-	next := drawQuota(t, n.together.maxKeys)
+	next := drawQuota(t, n.together.opts.MaxKeys)
 	n.together = next.Own(n.together).(*Limiter)
 	for id, l := range n.alone {
 		n.alone[id] = next.Own(l).(*Limiter)

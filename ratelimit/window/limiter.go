@@ -2,10 +2,8 @@ package window
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -14,12 +12,13 @@ import (
 )
 
 // Limiter is a [ratelimit.Limiter] that admits a quota per key and window, by
-// estimate. Make one with [PerKey]. It is safe for concurrent use. With its own
+// estimate. Make one with [PerKey] or [New]. It is safe for concurrent use. With its own
 // counter Take allocates nothing and blocks on nothing but a lock; with a foreign
-// one it waits for the counter, at most [Timeout].
+// one it waits for the counter, at most Options.Timeout.
+//
+// It never grants in advance: a maxWait is treated as zero.
 type Limiter struct {
-	settings
-	quota int
+	opts Options
 	period
 	err    error
 	counts *both
@@ -35,34 +34,35 @@ type both struct {
 const Unlimited = math.MaxInt
 
 // PerKey returns a limiter that admits quota per key in each window of the given
-// length. A quota below one, and a length that is not whole seconds from one to a
-// year, are errors from Validate, and nothing is admitted.
-//
-// It never grants in advance: a maxWait is treated as zero.
-func PerKey(quota int, length time.Duration, opts ...Option) *Limiter {
-	return build(quota, period{length: length}, opts)
+// length, and has the defaults of [Options] otherwise. What [New] returns an error for is
+// one from Validate, and nothing is admitted.
+func PerKey(quota int, length time.Duration) *Limiter {
+	return build(Options{Quota: quota, Length: length})
 }
 
-// Daily returns a limiter that admits quota per key on each day of the calendar in the
-// given zone, from midnight to midnight: 23 to 25 hours where the clock is changed. What
-// was used the day before does not count. A nil zone, and a quota below one, are errors
-// from Validate, and nothing is admitted.
-func Daily(quota int, zone *time.Location, opts ...Option) *Limiter {
-	return build(quota, period{length: day, zone: zone, latest: new(atomic.Pointer[stretch])}, opts)
-}
-
-// Monthly is like [Daily] for the months of the calendar.
-func Monthly(quota int, zone *time.Location, opts ...Option) *Limiter {
-	return build(quota, period{length: month, months: true, zone: zone, latest: new(atomic.Pointer[stretch])}, opts)
-}
-
-func build(quota int, p period, opts []Option) *Limiter {
-	l := &Limiter{quota: quota, period: p, settings: defaults()}
-	for _, opt := range opts {
-		opt(&l.settings)
+// New returns a limiter, or an error that names the field of the options that is wrong.
+func New(o Options) (*Limiter, error) {
+	l := build(o)
+	if l.err != nil {
+		return nil, l.err
 	}
-	if l.err = l.check(); l.err != nil {
-		l.err = fmt.Errorf("ratelimit/window: limit %q: %w", l.name, l.err)
+	return l, nil
+}
+
+// MustNew is [New] for set-up code: it panics on an error.
+func MustNew(o Options) *Limiter {
+	l, err := New(o)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func build(o Options) *Limiter {
+	o = o.withDefaults()
+	l := &Limiter{opts: o, period: o.period()}
+	if err := o.check(); err != nil {
+		l.err = fmt.Errorf("ratelimit/window: limit %q: %w", o.Name, err)
 		return l
 	}
 	l.counts = l.fresh()
@@ -70,33 +70,12 @@ func build(quota int, p period, opts []Option) *Limiter {
 }
 
 func (l *Limiter) fresh() *both {
-	c := &both{local: newLocal(l.maxKeys)}
-	if l.counter != nil {
-		l.counter.Config(l.quota, l.length)
-		c.remote = newRemote(l.counter, &l.period, l.timeout)
+	c := &both{local: newLocal(l.opts.MaxKeys)}
+	if l.opts.Counter != nil {
+		l.opts.Counter.Config(l.opts.Quota, l.length)
+		c.remote = newRemote(l.opts.Counter, &l.period, l.opts.Timeout)
 	}
 	return c
-}
-
-func (l *Limiter) check() error {
-	switch {
-	case l.quota < 1:
-		return fmt.Errorf("quota is %d, must be at least 1", l.quota)
-	case l.name == "":
-		return errors.New("Name is empty")
-	case l.maxKeys < 1:
-		return fmt.Errorf("MaxKeys is %d, must be at least 1", l.maxKeys)
-	case l.timeout <= 0:
-		return fmt.Errorf("Timeout is %v, must be above 0", l.timeout)
-	case l.fallback > Closed:
-		return fmt.Errorf("Fallback is %d, must be Local, Open or Closed", l.fallback)
-	}
-	for plan, quota := range l.plans {
-		if quota < 0 {
-			return fmt.Errorf("plan %q: quota is %d, must not be negative", plan, quota)
-		}
-	}
-	return l.period.check()
 }
 
 // Peek implements [ratelimit.Peeker] by this process' own count alone: a foreign
@@ -136,7 +115,7 @@ func (l *Limiter) Take(ctx context.Context, now time.Time, key ratelimit.Key, co
 
 // ask says what is asked, or decides where no count is needed for it.
 func (l *Limiter) ask(now time.Time, key ratelimit.Key, cost int, d *ratelimit.Decision) (a asked, open bool) {
-	d.Policy = l.name
+	d.Policy = l.opts.Name
 	quota := l.quotaFor(key)
 	cost = max(cost, 1)
 	switch {
@@ -189,7 +168,7 @@ func (a *asked) answer(d *ratelimit.Decision) {
 // alone decides without the foreign counter.
 func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 	if l.counts.remote != nil {
-		switch l.fallback {
+		switch l.opts.Fallback {
 		case Open:
 			a.ok = true
 			return ratelimit.SourceOpen
@@ -217,16 +196,16 @@ func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 }
 
 func (l *Limiter) quotaFor(key ratelimit.Key) int {
-	if quota, ok := l.plans[key.Plan]; ok {
+	if quota, ok := l.opts.Plans[key.Plan]; ok {
 		return quota
 	}
-	return l.quota
+	return l.opts.Quota
 }
 
 // Policy implements [ratelimit.Limiter].
 func (l *Limiter) Policy(key ratelimit.Key) ratelimit.Policy {
 	quota := l.quotaFor(key)
-	p := ratelimit.Policy{Name: l.name, Burst: quota, Window: l.length, Rate: rate.Inf}
+	p := ratelimit.Policy{Name: l.opts.Name, Burst: quota, Window: l.length, Rate: rate.Inf}
 	if quota != Unlimited {
 		p.Rate = rate.Limit(float64(quota) / l.length.Seconds())
 	}
@@ -245,9 +224,9 @@ func (l *Limiter) Own(prev ratelimit.Limiter) ratelimit.Limiter {
 	case l.Adopts(prev):
 		old := prev.(*Limiter).counts
 		own.counts = &both{local: old.local, remote: l.counts.remote}
-		own.counts.local.max.Store(int64(l.maxKeys))
+		own.counts.local.max.Store(int64(l.opts.MaxKeys))
 	default:
-		own.counts = &both{local: newLocal(l.maxKeys), remote: l.counts.remote}
+		own.counts = &both{local: newLocal(l.opts.MaxKeys), remote: l.counts.remote}
 	}
 	return &own
 }
@@ -255,7 +234,7 @@ func (l *Limiter) Own(prev ratelimit.Limiter) ratelimit.Limiter {
 // Adopts implements [ratelimit.Adopter].
 func (l *Limiter) Adopts(prev ratelimit.Limiter) bool {
 	p, ok := prev.(*Limiter)
-	return ok && l.err == nil && p.err == nil && p.name == l.name && p.same(&l.period)
+	return ok && l.err == nil && p.err == nil && p.opts.Name == l.opts.Name && p.same(&l.period)
 }
 
 // Stats implements [ratelimit.Counter].

@@ -97,13 +97,13 @@ func TestAdviceIsExactAndWindowsHold(t *testing.T) {
 }
 
 func TestUndoGivesTheQuotaBack(t *testing.T) {
-	for name, opts := range map[string][]Option{
+	for name, counter := range map[string]httprate.LimitCounter{
 		"own counter":     nil,
-		"foreign counter": {Counter(httprate.NewLocalLimitCounter(day))},
+		"foreign counter": httprate.NewLocalLimitCounter(day),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := PerKey(2, day, opts...)
+				l := MustNew(Options{Quota: 2, Length: day, Counter: counter})
 				d := take(l, midnight, "a", 2)
 				if take(l, midnight, "a", 1).OK {
 					t.Fatal("admitted beyond the quota")
@@ -140,7 +140,7 @@ func TestAClockThatGoesBackGivesNothing(t *testing.T) {
 }
 
 func TestKeysAreBounded(t *testing.T) {
-	l := PerKey(5, day, MaxKeys(100))
+	l := MustNew(Options{Quota: 5, Length: day, MaxKeys: 100})
 	admitted := 0
 	for i := range 10_000 {
 		if take(l, midnight, strconv.Itoa(i), 5).OK {
@@ -160,7 +160,7 @@ func TestKeysAreBounded(t *testing.T) {
 }
 
 func TestPlansHaveTheirOwnQuota(t *testing.T) {
-	l := PerKey(1, day, Plans(map[string]int{"pro": 3, "internal": Unlimited, "banned": 0}))
+	l := MustNew(Options{Quota: 1, Length: day, Plans: map[string]int{"pro": 3, "internal": Unlimited, "banned": 0}})
 	for plan, want := range map[string]int{"": 1, "free": 1, "pro": 3, "banned": 0, "internal": 10} {
 		passed := 0
 		for range 10 {
@@ -184,27 +184,53 @@ func TestReloadKeepsTheCount(t *testing.T) {
 	if d := take(l, midnight, "a", 3); d.OK || d.Remaining != 2 {
 		t.Errorf("got %+v, want 2 left of 5", d)
 	}
-	l = PerKey(5, day, Name("other")).Own(l)
+	l = MustNew(Options{Quota: 5, Length: day, Name: "other"}).Own(l)
 	if d := take(l, midnight, "a", 3); !d.OK {
 		t.Errorf("another limit: %+v", d)
 	}
 }
 
 func TestBadConfigurationNamesTheField(t *testing.T) {
-	for field, l := range map[string]*Limiter{
-		"quota":    PerKey(0, day),
-		"length":   PerKey(1, 1500*time.Millisecond),
-		"Name":     PerKey(1, day, Name("")),
-		"MaxKeys":  PerKey(1, day, MaxKeys(0)),
-		"Timeout":  PerKey(1, day, Timeout(0)),
-		"Fallback": PerKey(1, day, Fallback(9)),
-		"pro":      PerKey(1, day, Plans(map[string]int{"pro": -1})),
+	for field, o := range map[string]Options{
+		"Quota is 0":      {Length: day},
+		"Quota is -1":     {Quota: -1, Length: day},
+		"Length is 0":     {Quota: 1},
+		"Length is -1":    {Quota: 1, Length: -1},
+		"Length is 1.5s":  {Quota: 1, Length: 1500 * time.Millisecond},
+		"Length is 8808h": {Quota: 1, Length: 367 * day},
+		"MaxKeys":         {Quota: 1, Length: day, MaxKeys: -1},
+		"Timeout":         {Quota: 1, Length: day, Timeout: -1},
+		"Fallback":        {Quota: 1, Length: day, Fallback: 9},
+		`Plans: "pro"`:    {Quota: 1, Length: day, Plans: map[string]int{"pro": -1}},
+		"Length or Each":  {Quota: 1, Length: day, Each: "day", Zone: time.UTC},
+		`Each is "week"`:  {Quota: 1, Each: "week", Zone: time.UTC},
+		"Zone is nil":     {Quota: 1, Each: "month"},
+		"Zone is for":     {Quota: 1, Length: day, Zone: time.UTC},
 	} {
-		if err := l.Validate(); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: Validate() = %v", field, err)
+		if l, err := New(o); l != nil || err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: New() = %v, %v", field, l, err)
+		}
+		l := build(o)
+		if l.Validate() == nil || l.Own(PerKey(1, day)).Validate() == nil {
+			t.Errorf("%s: Validate() says nothing", field)
 		}
 		if d := take(l, midnight, "a", 1); !d.Never {
 			t.Errorf("%s: %+v, want nothing admitted", field, d)
+		}
+	}
+}
+
+func TestOptionsAreOnlyRead(t *testing.T) {
+	o := Options{Quota: 1, Length: day, Plans: map[string]int{"pro": 2}}
+	first, second := MustNew(o), MustNew(o)
+	o.Plans["pro"] = 100
+	key := ratelimit.Key{ID: "a", Plan: "pro"}
+	for name, l := range map[string]*Limiter{"first": first, "second": second} {
+		if d := l.Take(t.Context(), midnight, key, 2, 0); !d.OK || d.Remaining != 0 || d.Policy != "quota" {
+			t.Errorf("%s: %+v, want the two that the plan had, under the default name", name, d)
+		}
+		if d := l.Take(t.Context(), midnight, key, 1, 0); d.OK {
+			t.Errorf("%s: %+v beyond the quota", name, d)
 		}
 	}
 }
@@ -240,7 +266,7 @@ func TestACounterThatIsAwayIsNoError(t *testing.T) {
 			t.Run(fmt.Sprint(fault, " ", away), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := broken{httprate.NewLocalLimitCounter(day), get}
-					l := PerKey(3, day, Counter(b), Fallback(away), Timeout(50*time.Millisecond))
+					l := MustNew(Options{Quota: 3, Length: day, Counter: b, Fallback: away, Timeout: 50 * time.Millisecond})
 					start, passed := time.Now(), 0
 					for range 10 {
 						d := take(l, midnight, "a", 1)
@@ -275,7 +301,7 @@ func TestAForeignCounterIsAskedAgainAfterAPause(t *testing.T) {
 			}
 			return nil
 		}}
-		l := PerKey(10, day, Counter(b))
+		l := MustNew(Options{Quota: 10, Length: day, Counter: b})
 		if d := take(l, midnight, "a", 1); d.Source != ratelimit.SourceShare {
 			t.Errorf("away: %+v", d)
 		}
@@ -291,7 +317,7 @@ func TestAForeignCounterIsAskedAgainAfterAPause(t *testing.T) {
 }
 
 func TestRacingCallersOfAForeignCounterStayWithinTheQuota(t *testing.T) {
-	l := PerKey(100, day, Counter(httprate.NewLocalLimitCounter(day)), Timeout(time.Minute))
+	l := MustNew(Options{Quota: 100, Length: day, Counter: httprate.NewLocalLimitCounter(day), Timeout: time.Minute})
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	passed := 0

@@ -1,8 +1,6 @@
 package window
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -29,16 +27,15 @@ const (
 
 func (p *period) calendar() bool { return p.zone != nil }
 
-func (p *period) check() error {
-	switch {
-	case p.calendar():
-		return nil
-	case p.latest != nil:
-		return errors.New("zone is nil")
-	case p.length < time.Second || p.length > 366*day || p.length%time.Second != 0:
-		return fmt.Errorf("length is %v, must be whole seconds, from one to a year", p.length)
+// period is what the options mean, right or wrong.
+func (o *Options) period() period {
+	switch o.Each {
+	case "":
+		return period{length: o.Length}
+	case "month":
+		return period{length: month, months: true, zone: o.Zone, latest: new(atomic.Pointer[stretch])}
 	}
-	return nil
+	return period{length: day, zone: o.Zone, latest: new(atomic.Pointer[stretch])}
 }
 
 // at returns the window of an instant.
