@@ -304,3 +304,35 @@ func TestAWeightIsAPartOfTheSlotTime(t *testing.T) {
 		})
 	}
 }
+
+// A key that reads like an address has no part in the turns of that address.
+func TestACallerOfAnotherKindHasTurnsOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := admission.MustNew(admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: time.Hour}})
+		end := time.Now().Add(10 * time.Second)
+		var wg sync.WaitGroup
+		var served [2]atomic.Int64
+		work := func(i, workers int, c caller.Caller) {
+			for range workers {
+				wg.Go(func() {
+					for time.Now().Before(end) {
+						p, err := g.Admit(t.Context(), admission.Ticket{Caller: c})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						time.Sleep(10 * time.Millisecond)
+						p.Release(shed.Served)
+						served[i].Add(1)
+					}
+				})
+			}
+		}
+		work(0, 20, caller.Caller{Key: "192.0.2.7", Space: "key", Verified: true})
+		work(1, 2, caller.OfAddress("192.0.2.7"))
+		wg.Wait()
+		if key, address := served[0].Load(), served[1].Load(); address < 4*key/5 {
+			t.Errorf("the address was served %d times beside %d of the key", address, key)
+		}
+	})
+}

@@ -154,7 +154,7 @@ func (v *visit) over(r shed.Reason) bool {
 }
 
 func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
-	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Weight: v.weight, Slots: v.Slots, Deadline: v.Deadline, MaxWait: v.MaxWait, AnswerBy: v.answerBy, Bytes: v.Bytes}
+	t := queue.Ticket{Level: v.Level, Caller: v.Caller.Key, Space: v.Caller.Space, Weight: v.weight, Slots: v.Slots, Deadline: v.Deadline, MaxWait: v.MaxWait, AnswerBy: v.answerBy, Bytes: v.Bytes}
 	if v.route != nil {
 		t.Route = v.route.id
 	}

@@ -9,7 +9,7 @@ type class struct {
 	bytes   int64
 	parts   int64 // slot time of all that waits, in parts of a mean piece
 	charged int   // pieces in flight that came from here
-	callers map[string]*caller
+	callers map[name]*caller
 	present float64 // virtual time: what the latest dispatch found
 	turn    uint64  // the latest one given
 	order   ranks   // waiting callers by their share
@@ -24,7 +24,7 @@ type class struct {
 type caller struct {
 	share
 	class          *class
-	name           string
+	name           name
 	n              int
 	work           time.Duration // estimated slot time of its waiters
 	parts          int64         // the same in parts of a mean piece
@@ -43,7 +43,7 @@ type caller struct {
 
 func newClass() class {
 	return class{
-		callers: make(map[string]*caller),
+		callers: make(map[name]*caller),
 		ends:    ranks{which: 1},
 		due:     waiterHeap(byDue),
 	}

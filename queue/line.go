@@ -32,7 +32,7 @@ func (l *line) init() {
 func (l *line) add(w *Waiter, at time.Duration) {
 	c, t := &l.classes[w.Level.Index()], w.caller
 	if t == nil {
-		t = c.callers[w.Caller]
+		t = c.callers[w.name()]
 	}
 	if t == nil {
 		l.forget(c, owingChecks)
@@ -132,7 +132,7 @@ func (l *line) estimate(w *Waiter) time.Duration {
 }
 
 // find looks for the caller of newcomer w, which is as good as known until one leaves.
-func (l *line) find(w *Waiter) { w.caller = l.classes[w.Level.Index()].callers[w.Caller] }
+func (l *line) find(w *Waiter) { w.caller = l.classes[w.Level.Index()].callers[w.name()] }
 
 // measure sets how long w's work will hold its slots, by itself and beside the mean.
 func (l *line) measure(w *Waiter) {
@@ -216,7 +216,7 @@ func (l *line) newCaller(c *class, w *Waiter) *caller {
 	} else {
 		l.idle = t.next
 	}
-	*t = caller{class: c, name: w.Caller, weight: w.weight()}
+	*t = caller{class: c, name: w.name(), weight: w.weight()}
 	t.per = 1 / float64(t.weight)
 	c.callers[t.name] = t
 	return t

@@ -52,6 +52,11 @@ func (w *Waiter) stays(at time.Duration, a *entry.Arrival, service time.Duration
 	}
 }
 
+// name is what a caller is known by.
+type name struct{ space, caller string }
+
+func (w *Waiter) name() name { return name{w.Space, w.Caller} }
+
 // weight returns the weight of w's caller.
 func (w *Waiter) weight() int { return min(max(w.Weight, 1), mostWeight) }
 
@@ -75,6 +80,7 @@ const NoWait = time.Duration(-1)
 type Ticket struct {
 	Level    priority.Level
 	Caller   string        // whose turn it uses; the empty name is a caller like any other
+	Space    string        // what kind of name Caller is: equal names of two kinds are two callers
 	Deadline time.Time     // when its answer becomes worthless; zero: never
 	MaxWait  time.Duration // longest stay in the queue; zero: the queue's own; NoWait: none; never longer than the queue's own
 	AnswerBy time.Time     // when an answer can no longer be sent; bounds the stay, work as measured included, and nothing else; zero: never

@@ -62,6 +62,20 @@ func TestWorkIsServedInTheOrderOfSlots(t *testing.T) {
 	}
 }
 
+// An address and a key that read alike are two callers, each with turns of its own.
+func TestEqualNamesOfTwoKindsTakeTurns(t *testing.T) {
+	q := newQueue(t, queue.WorkConfig[string]{})
+	now := time.Now()
+	for _, w := range []struct{ name, space string }{{"k1", "key"}, {"k2", "key"}, {"k3", "key"}, {"a1", "addr"}, {"a2", "addr"}} {
+		if err := q.Push(now, w.name, queue.Ticket{Caller: "10.0.0.1", Space: w.space}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := popAll(q, now), "k1 a1 k2 a2 k3"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+}
+
 func TestAFullQueueFollowsItsPolicy(t *testing.T) {
 	for _, c := range []struct {
 		full    queue.FullPolicy
