@@ -143,7 +143,7 @@ func (s *shop) checkout(db http.Handler, work *queue.Queue[int]) http.Handler {
 
 func newWork(t testing.TB) *queue.Queue[int] {
 	t.Helper()
-	q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 50, Full: queue.DropOldest})
+	q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 50, DropOldest: true})
 	if err != nil {
 		t.Fatal(err)
 	}

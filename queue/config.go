@@ -145,26 +145,18 @@ func sameLimit(a, b shed.Limit) bool {
 type WorkConfig[T any] struct {
 	// MaxWaiting is how much work may wait. Zero: 1024. Negative: an error.
 	MaxWaiting int
-	// Full says what happens to work that arrives when the queue is at its bound.
-	Full FullPolicy
+	// DropOldest evicts the work that came first, whatever its class, when work arrives
+	// at a full queue. Without it what the order would serve last goes, the newcomer
+	// included, which is refused with QueueFull.
+	DropOldest bool
 	// MaxWait is the longest stay of work whose ticket names none or a longer one.
 	// Zero: no limit. Negative: an error.
 	MaxWait time.Duration
 	// OnDrop is told of work that was accepted and will not be delivered: Evicted by
-	// the full policy, DeadlineUnmeetable or WaitedTooLong. It is called without any lock held,
+	// newer work, DeadlineUnmeetable or WaitedTooLong. It is called without any lock held,
 	// by whichever Push, Pop or Close met it. Nil: not told; Dropped counts.
 	OnDrop func(T, Ticket, shed.Reason)
 }
-
-// FullPolicy says what goes when a [Queue] is full.
-type FullPolicy uint8
-
-// The policies.
-const (
-	RejectNew          FullPolicy = iota // the newcomer is refused with QueueFull
-	DropOldest                           // the work that came first is evicted, whatever its class
-	DropLeastImportant                   // what the order would serve last goes, the newcomer included
-)
 
 const defaultWorkBound = 1024
 
@@ -175,8 +167,6 @@ func (c WorkConfig[T]) settled() (WorkConfig[T], error) {
 		return c, fmt.Errorf("queue: MaxWaiting = %d: must not be negative", c.MaxWaiting)
 	case c.MaxWait < 0:
 		return c, fmt.Errorf("queue: MaxWait = %v: must not be negative", c.MaxWait)
-	case c.Full > DropLeastImportant:
-		return c, fmt.Errorf("queue: Full = %d: not a policy", c.Full)
 	}
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = defaultWorkBound

@@ -92,7 +92,6 @@ func ExampleCore() {
 func ExampleQueue() {
 	rows, err := queue.NewQueue(queue.WorkConfig[string]{
 		MaxWaiting: 2,
-		Full:       queue.DropLeastImportant,
 		OnDrop: func(row string, _ queue.Ticket, why shed.Reason) {
 			fmt.Println("dropped", row, why.String())
 		},
@@ -118,5 +117,5 @@ func ExampleQueue() {
 	// dropped click evicted
 	// wrote order
 	// wrote search
-	// queue: closed
+	// headgate: draining
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 // Queue is a bounded queue of work between the code that accepts it and the code
 // that does it: an HTTP handler and its writer, say. It serves in the order of [Slots]
 // (classes, callers in turns, newest first once the head has waited half its
-// stay), has an explicit policy for when it is full, and never delivers work whose
-// deadline or stay is over. All methods are safe for concurrent use by any number
+// stay), evicts by that order or the oldest when it is full, and never delivers work
+// whose deadline or stay is over. All methods are safe for concurrent use by any number
 // of pushers and poppers. It starts no goroutine.
 type Queue[T any] struct {
 	config WorkConfig[T]
@@ -29,9 +28,6 @@ type Queue[T any] struct {
 	over    bool
 	dropped uint64
 }
-
-// ErrClosed is what Pop returns once a closed queue is empty.
-var ErrClosed = errors.New("queue: closed")
 
 // NewQueue builds a queue. Errors name the field of the WorkConfig.
 func NewQueue[T any](config WorkConfig[T]) (*Queue[T], error) {
@@ -72,16 +68,19 @@ func (q *Queue[T]) Push(now time.Time, v T, t Ticket) error {
 }
 
 // Pop takes out the work that goes next. It blocks until there is some, ctx ends
-// (its error is returned), or the queue is closed and empty (ErrClosed).
+// (its error is returned), or the queue is closed and empty (Draining).
 func (q *Queue[T]) Pop(ctx context.Context) (T, Ticket, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			var none T
 			return none, Ticket{}, err
 		}
-		v, t, err := q.TryPop(time.Now())
-		if err != ErrEmpty {
-			return v, t, err
+		v, t, ok, over := q.pop(time.Now())
+		switch {
+		case ok:
+			return v, t, nil
+		case over:
+			return v, t, shed.Draining
 		}
 		select {
 		case <-q.more:
@@ -91,35 +90,32 @@ func (q *Queue[T]) Pop(ctx context.Context) (T, Ticket, error) {
 	}
 }
 
-// ErrEmpty is what TryPop returns from an open queue that holds nothing.
-var ErrEmpty = errors.New("queue: empty")
+// TryPop takes out the work that goes next at now, without blocking, and reports
+// whether there was any.
+func (q *Queue[T]) TryPop(now time.Time) (v T, t Ticket, ok bool) {
+	v, t, ok, _ = q.pop(now)
+	return v, t, ok
+}
 
-// TryPop takes out the work that goes next at now, without blocking. An empty queue
-// is an error: ErrClosed once it is closed.
-func (q *Queue[T]) TryPop(now time.Time) (v T, t Ticket, err error) {
+// pop is TryPop; over: the queue is closed.
+func (q *Queue[T]) pop(now time.Time) (v T, t Ticket, ok, over bool) {
 	q.mu.Lock()
 	at := q.at(now)
 	drops := q.expire(at)
 	k := q.line.next(at, false)
-	w := k.w
-	switch {
-	case w != nil:
+	if w := k.w; w != nil {
 		p := q.line.take(at, k, 1)
 		q.line.end(&p, at+p.est) // how long it takes is not known: equal turns
-		v, t = q.values[w.slot], w.Ticket
+		v, t, ok = q.values[w.slot], w.Ticket, true
 		q.keep(w)
-	case q.over:
-		err = ErrClosed
-	default:
-		err = ErrEmpty
 	}
-	left := q.line.n
+	left, over := q.line.n, q.over
 	q.mu.Unlock()
 	q.report(drops)
 	if left > 0 {
 		q.signal()
 	}
-	return v, t, err
+	return v, t, ok, over
 }
 
 // Len returns how much work waits, expired work that no call has met included.
@@ -157,7 +153,7 @@ func (q *Queue[T]) Dropped() uint64 {
 }
 
 // Close refuses further work. What waits is still delivered, after which Pop
-// returns ErrClosed. A second call does nothing.
+// returns Draining. A second call does nothing.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,16 +189,12 @@ func (q *Queue[T]) admit(at time.Duration, t Ticket, drops []drop[T]) ([]drop[T]
 
 // yields returns what goes for a newcomer when the queue is full; nil: the newcomer.
 func (q *Queue[T]) yields(at time.Duration, t Ticket) *Waiter {
-	switch q.config.Full {
-	case DropOldest:
+	if q.config.DropOldest {
 		return q.line.all.oldest
-	case DropLeastImportant:
-		w := &Waiter{Ticket: t, est: unitTime}
-		q.line.find(w)
-		return q.line.last(at, w)
-	default:
-		return nil
 	}
+	w := &Waiter{Ticket: t, est: unitTime}
+	q.line.find(w)
+	return q.line.last(at, w)
 }
 
 // expire drops all work whose time is over.

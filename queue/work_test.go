@@ -28,8 +28,8 @@ func newQueue(t *testing.T, c queue.WorkConfig[string]) *queue.Queue[string] {
 func popAll(q *queue.Queue[string], now time.Time) string {
 	var all []string
 	for {
-		v, _, err := q.TryPop(now)
-		if err != nil {
+		v, _, ok := q.TryPop(now)
+		if !ok {
 			return strings.Join(all, " ")
 		}
 		all = append(all, v)
@@ -76,19 +76,18 @@ func TestEqualNamesOfTwoKindsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestAFullQueueFollowsItsPolicy(t *testing.T) {
+func TestAFullQueueDropsTheOldestOrTheLast(t *testing.T) {
 	for _, c := range []struct {
-		full    queue.FullPolicy
+		oldest  bool
 		refused string // which of the two pushed last
 		dropped string
 		left    string
 	}{
-		{queue.RejectNew, "high batch", "", "normal old"},
-		{queue.DropOldest, "", "old normal", "high batch"},
-		{queue.DropLeastImportant, "batch", "old", "high normal"},
+		{true, "", "old normal", "high batch"},
+		{false, "batch", "old", "high normal"},
 	} {
 		var dropped []string
-		q := newQueue(t, queue.WorkConfig[string]{MaxWaiting: 2, Full: c.full, OnDrop: func(v string, _ queue.Ticket, r shed.Reason) {
+		q := newQueue(t, queue.WorkConfig[string]{MaxWaiting: 2, DropOldest: c.oldest, OnDrop: func(v string, _ queue.Ticket, r shed.Reason) {
 			if r != shed.Evicted {
 				t.Errorf("%s dropped with %v", v, r)
 			}
@@ -109,10 +108,10 @@ func TestAFullQueueFollowsItsPolicy(t *testing.T) {
 		}
 		got := []string{strings.Join(refused, " "), strings.Join(dropped, " "), popAll(q, now)}
 		if want := []string{c.refused, c.dropped, c.left}; fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("policy %d: refused, dropped, left = %q, want %q", c.full, got, want)
+			t.Errorf("oldest %v: refused, dropped, left = %q, want %q", c.oldest, got, want)
 		}
 		if q.Dropped() != uint64(len(dropped)) {
-			t.Errorf("policy %d: %d dropped, counted %d", c.full, len(dropped), q.Dropped())
+			t.Errorf("oldest %v: %d dropped, counted %d", c.oldest, len(dropped), q.Dropped())
 		}
 	}
 }
@@ -172,7 +171,7 @@ func TestPopWaitsForWorkForItsContextAndForTheEnd(t *testing.T) {
 		if v, _, err := q.Pop(t.Context()); v != "last" || err != nil {
 			t.Errorf("%q, %v", v, err)
 		}
-		if _, _, err := q.Pop(t.Context()); !errors.Is(err, queue.ErrClosed) {
+		if _, _, err := q.Pop(t.Context()); !errors.Is(err, shed.Draining) {
 			t.Errorf("pop of a closed, empty queue: %v", err)
 		}
 	})
@@ -188,7 +187,7 @@ func TestNoWorkIsLost(t *testing.T) {
 			ends[i]++
 			mu.Unlock()
 		}
-		q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 20, Full: queue.DropLeastImportant, MaxWait: 50 * time.Millisecond,
+		q, err := queue.NewQueue(queue.WorkConfig[int]{MaxWaiting: 20, MaxWait: 50 * time.Millisecond,
 			OnDrop: func(i int, _ queue.Ticket, _ shed.Reason) { count(i) }})
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +225,7 @@ func TestNoWorkIsLost(t *testing.T) {
 }
 
 func TestBadWorkConfigsNameTheField(t *testing.T) {
-	for field, c := range map[string]queue.WorkConfig[string]{"MaxWaiting": {MaxWaiting: -1}, "MaxWait": {MaxWait: -1}, "Full": {Full: 9}} {
+	for field, c := range map[string]queue.WorkConfig[string]{"MaxWaiting": {MaxWaiting: -1}, "MaxWait": {MaxWait: -1}} {
 		if _, err := queue.NewQueue(c); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
