@@ -160,6 +160,9 @@ func (v *visit) heard(i int, l ratelimit.Limiter, d *ratelimit.Decision) {
 	if d.Shadow != "" && v.shadow == shed.Admitted {
 		v.shadow = shed.RateLimited
 	}
+	if d.OK && d.Remaining == math.MaxInt && d.Source == ratelimit.SourceLocal {
+		return // it takes nothing of this request, which has no balance to hear of
+	}
 	known, takes := &v.limit, max(d.Cost, 1)
 	if d.Cost == 0 {
 		takes = v.takes(i)

@@ -107,6 +107,25 @@ func TestAUnitIsSettledOnceAndByItself(t *testing.T) {
 	}
 }
 
+// A limit that takes nothing from a request has no balance to tell it.
+func TestARequestWithoutTheUnitHearsNothingOfItsLimit(t *testing.T) {
+	tokens := ratelimit.Counting("tokens", ratelimit.PerKey(0, 1000, ratelimit.Name("tokens")))
+	for name, l := range map[string]ratelimit.Limiter{
+		"alone": tokens, "of two": ratelimit.All(tokens, ratelimit.Counting("rows", ratelimit.PerKey(0, 5))),
+		"in a scope": ratelimit.Scoped("api", tokens), "in shadow": ratelimit.Shadow(tokens),
+	} {
+		opts := chat(admission.Options{Rate: l})
+		opts.HTTP.RateLimitHeaders = admission.IETFDraft11 | admission.XRateLimit
+		h := admission.MustNew(opts).Handler(okHandler())
+		prompt(h, "/chat", "1000")
+		for field, is := range prompt(h, "/other", "").Header() {
+			if strings.Contains(strings.ToLower(field), "ratelimit") {
+				t.Errorf("%s: none is left, and %s: %v", name, field, is)
+			}
+		}
+	}
+}
+
 func TestATicketNamesUnits(t *testing.T) {
 	g := admission.MustNew(admission.Options{Rate: sold()})
 	ticket := admission.Ticket{Caller: caller.Caller{Key: "a", Verified: true}, Units: map[string]int{"tokens": 400, "rows": 1, "": 3}}

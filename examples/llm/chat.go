@@ -14,8 +14,10 @@ type chat struct {
 	Messages []struct {
 		Content string `json:"content"`
 	} `json:"messages"`
-	MaxTokens int  `json:"max_tokens"`
-	Stream    bool `json:"stream"`
+	MaxTokens           int  `json:"max_tokens"`
+	MaxCompletionTokens int  `json:"max_completion_tokens"` // the newer name of it
+	N                   int  `json:"n"`                     // answers; more than one is not sold here
+	Stream              bool `json:"stream"`
 }
 
 const (
@@ -35,10 +37,10 @@ func (c *chat) estimate() int {
 
 // longest is how long its answer may become.
 func (c *chat) longest() int {
-	if c.MaxTokens < 1 || c.MaxTokens > mostTokens {
-		return mostTokens
+	if n := max(c.MaxTokens, c.MaxCompletionTokens); n >= 1 && n <= mostTokens {
+		return n
 	}
-	return c.MaxTokens
+	return mostTokens
 }
 
 type chatKey struct{}
@@ -56,6 +58,10 @@ func parsed(next http.Handler) http.Handler {
 		var c chat
 		if err != nil || json.Unmarshal(body, &c) != nil {
 			http.Error(w, "not a chat request", http.StatusBadRequest)
+			return
+		}
+		if c.N > 1 {
+			http.Error(w, "n is at most 1: one answer a request", http.StatusBadRequest)
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), chatKey{}, &c))

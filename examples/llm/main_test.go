@@ -146,13 +146,16 @@ func TestAnAnswerPassesAsItComes(t *testing.T) {
 func TestWhatIsNoChatIsRefusedBeforeItCosts(t *testing.T) {
 	h := newGateway(direct{newModel()}, "http://model", unitsAndSlots)
 	for body, want := range map[string]int{
-		"":                                     http.StatusBadRequest,
-		"[]":                                   http.StatusBadRequest,
-		`{"max_tokens":1e99}`:                  http.StatusBadRequest,
-		`{"max_tokens":99999999999999}`:        http.StatusTooManyRequests, // counts as the longest answer there is
-		strings.Repeat("x", longestBody+1):     http.StatusRequestEntityTooLarge,
-		`{"max_tokens":-5,"messages":[]}`:      http.StatusTooManyRequests,
-		`{"messages":[{"content":"unlabel"}]}`: http.StatusTooManyRequests,
+		"":                               http.StatusBadRequest,
+		"[]":                             http.StatusBadRequest,
+		`{"max_tokens":1e99}`:            http.StatusBadRequest,
+		`{"max_tokens":10,"n":500}`:      http.StatusBadRequest, // 500 answers for the price of one
+		`{"max_completion_tokens":1201}`: http.StatusTooManyRequests,
+		`{"max_tokens":1,"max_completion_tokens":1201}`: http.StatusTooManyRequests,
+		`{"max_tokens":99999999999999}`:                 http.StatusTooManyRequests, // counts as the longest answer there is
+		strings.Repeat("x", longestBody+1):              http.StatusRequestEntityTooLarge,
+		`{"max_tokens":-5,"messages":[]}`:               http.StatusTooManyRequests,
+		`{"messages":[{"content":"unlabel"}]}`:          http.StatusTooManyRequests,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer free-ann")
@@ -169,6 +172,7 @@ func FuzzUsage(f *testing.F) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"usage\":{\"total_tokens\":7}}\n\ndata: [DONE]\n\n"), 3)
 	f.Add([]byte("data: {\"usage\":{\"total_tokens\":-7}}\r\n\r\ndata:{\"choices\":[{}]}\n"), 1)
 	f.Add(bytes.Repeat([]byte("x"), longestLine+10), 1000)
+	f.Add(append([]byte("data: {\"usage\":{\"total_tokens\":7}}"), append(bytes.Repeat([]byte(" "), longestLine), '\n')...), 100)
 	f.Fuzz(func(t *testing.T, stream []byte, at int) {
 		c := &chat{MaxTokens: 5}
 		var whole, cut usage

@@ -50,7 +50,9 @@ func (u *usage) write(p []byte) {
 		} else {
 			p = nil
 		}
-		if u.skip = u.skip || len(u.line)+len(piece) > longestLine; !u.skip {
+		if u.skip = u.skip || len(u.line)+len(piece) > longestLine; u.skip {
+			u.line = u.line[:0] // its beginning is no event
+		} else {
 			u.line = append(u.line, piece...)
 		}
 		if end >= 0 {
