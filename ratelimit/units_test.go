@@ -184,7 +184,7 @@ func TestAReloadKeepsTheBalancesOfAUnit(t *testing.T) {
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	both, _, _ := requestsAndTokens(1<<30, 1<<40)
+	both, _, _ := requestsAndTokens(1<<30, 1<<30)
 	key := using("a", map[string]int{"tokens": 3})
 	if n := testing.AllocsPerRun(1000, func() { ask(both, key, 1).Settle(epoch, "tokens", 1) }); n != 0 {
 		t.Errorf("%v allocations", n)
