@@ -141,7 +141,7 @@ func TestCalendarsHaveNoGaps(t *testing.T) {
 }
 
 func TestACalendarAllocatesNothing(t *testing.T) {
-	l := MustNew(Options{Quota: 1 << 40, Each: "day", Zone: in(t, "Europe/Berlin")})
+	l := MustNew(Options{Quota: 1 << 30, Each: "day", Zone: in(t, "Europe/Berlin")})
 	take(l, midnight, "a", 1)
 	if n := testing.AllocsPerRun(1000, func() { take(l, midnight, "a", 1) }); n != 0 {
 		t.Errorf("%v allocations", n)
