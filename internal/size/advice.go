@@ -50,7 +50,7 @@ func advise(m *traffic.Measure) advice {
 	var a advice
 	a.perCaller(m)
 	if m.All.Took.Count() == 0 {
-		a.limitWhy = "no line says how long it took: log it ($request_time, %D), or give -p50 and -p99"
+		a.limitWhy = "no latency could be read: say where it is (-latency FIELD:UNIT), log it ($request_time, %D), or give -p50 and -p99"
 		return a
 	}
 	a.setWait(m.All.Took.Quantile(0.99))
@@ -62,6 +62,11 @@ func advise(m *traffic.Measure) advice {
 	a.max = max(int(math.Ceil(1.5*float64(m.All.Peak))), 8)
 	a.limitWhy = fmt.Sprintf("λ·W is %.1f on average and %d were in flight at most; half as much again is room for a slower backend", m.Concurrency(&m.All), m.All.Peak)
 	return a
+}
+
+// withhold takes back what rests on latencies that cannot be right.
+func (a *advice) withhold() {
+	a.max, a.limitWhy = 0, "the latencies cannot be right (see above): -latency FIELD:UNIT says how to read them"
 }
 
 func (a *advice) perCaller(m *traffic.Measure) {

@@ -21,12 +21,14 @@ import (
 type study struct {
 	*config
 	*traffic.Measure
-	stream  *traffic.Stream
-	spool   *traffic.Spool
-	lines   int
-	faults  faults
-	latency string // how it was read in the first line that has one
-	coarse  int    // lines stamped to the second
+	stream *traffic.Stream
+	spool  *traffic.Spool
+	lines  int
+	faults faults
+	broken error // why the log ends before its end
+	seen   readings
+	back   backward
+	coarse int // lines stamped to the second
 }
 
 // faults are the lines that could not be read.
@@ -56,6 +58,14 @@ func sizeLog(w io.Writer, c *config) (err error) {
 		return errors.New("no line could be read")
 	}
 	a := advise(s.Measure)
+	doubts, serious := s.doubts()
+	printDoubts(w, doubts)
+	if serious {
+		a.withhold()
+		a.print(w)
+		_, err = fmt.Fprintln(w, "\nnot replayed: work that holds its slot for a wrong time would be refused for a wrong reason")
+		return err
+	}
 	a.print(w)
 	return s.replay(w, &a)
 }
@@ -68,7 +78,7 @@ func open(name string) (io.ReadCloser, error) {
 }
 
 func newStudy(c *config, spool *traffic.Spool) *study {
-	s := &study{config: c, Measure: traffic.NewMeasure(), spool: spool, faults: faults{byKind: map[error]int{}}}
+	s := &study{config: c, Measure: traffic.NewMeasure(), spool: spool, faults: faults{byKind: map[error]int{}}, seen: readings{count: map[accesslog.Reading]int{}, raw: map[accesslog.Reading][]float64{}}}
 	var assume *traffic.Latency
 	if c.p50 > 0 {
 		l := traffic.NewLatency(c.p50, c.p99)
@@ -93,7 +103,12 @@ func (s *study) read(in io.Reader) error {
 		case err == nil:
 			r, err = parser.Parse(line)
 		case !errors.Is(err, accesslog.ErrLong):
-			return fmt.Errorf("line %d: %w", s.lines, err)
+			s.lines--
+			s.broken = err
+			if s.lines == 0 {
+				return err
+			}
+			return s.stream.Flush()
 		}
 		if err != nil {
 			s.faults.add(s.lines, line, err)
@@ -108,9 +123,8 @@ func (s *study) read(in io.Reader) error {
 }
 
 func (s *study) note(r *accesslog.Request) {
-	if s.latency == "" {
-		s.latency = r.Latency
-	}
+	s.seen.add(r)
+	s.back.add(s.lines, r)
 	if r.Coarse {
 		s.coarse++
 	}

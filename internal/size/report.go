@@ -21,6 +21,9 @@ func (s *study) printTraffic(w io.Writer) {
 		fmt.Fprintf(w, ", %d requests from %s to %s UTC (%v)", s.All.Count, instant(s.First), instant(s.Last), short(s.Last-s.First))
 	}
 	fmt.Fprintln(w)
+	if s.broken != nil {
+		fmt.Fprintf(w, "  THE LOG BREAKS OFF after line %d (%v): what follows is of the lines before\n", s.lines, s.broken)
+	}
 	s.printFaults(w)
 	if s.All.Count == 0 {
 		return
@@ -50,9 +53,7 @@ func byText(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }
 
 // printNotes says how the log was read, where that is a choice.
 func (s *study) printNotes(w io.Writer) {
-	if s.latency != "" {
-		fmt.Fprintf(w, "  latency: %s (-latency and -unit change that)\n", s.latency)
-	}
+	s.printReadings(w)
 	if s.coarse > 0 {
 		fmt.Fprintf(w, "  %d lines are stamped to the second: their arrivals are spread evenly over it\n", s.coarse)
 	}
@@ -92,7 +93,7 @@ func (s *study) busiest() []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := &s.Routes[a], &s.Routes[b]
-		return cmp.Or(cmp.Compare(y.Took.Sum(), x.Took.Sum()), cmp.Compare(y.Count, x.Count))
+		return cmp.Or(cmp.Compare(y.Took.Seconds(), x.Took.Seconds()), cmp.Compare(y.Count, x.Count))
 	})
 	return order
 }
@@ -155,7 +156,7 @@ func (s *study) printReasons(w io.Writer, r *replay.Result) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	names := s.stream.Routes()
 	order := s.busiest()
-	for _, i := range order {
+	for _, i := range order[:min(len(order), s.rows)] {
 		for reason, n := range r.Routes[i].Reasons {
 			if n > 0 && shed.Reason(reason).Refused() {
 				fmt.Fprintf(t, "    %s\t%s\t%d\t%s of the route\n", names[i], shed.Reason(reason).String(), n, percent(n, s.Routes[i].Count))
@@ -189,6 +190,16 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
+// percent writes a share with as many digits as tell something.
 func percent(part, whole int) string {
-	return fmt.Sprintf("%.2g %%", 100*float64(part)/float64(max(whole, 1)))
+	p := 100 * float64(part) / float64(max(whole, 1))
+	switch {
+	case part == whole || p >= 10 && p < 99.5:
+		return fmt.Sprintf("%.0f %%", p)
+	case p >= 1:
+		return fmt.Sprintf("%.1f %%", min(p, 99.9))
+	case p > 0 && p < 0.01:
+		return "less than 0.01 %"
+	}
+	return fmt.Sprintf("%.2g %%", p)
 }

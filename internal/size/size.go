@@ -6,8 +6,8 @@
 //	headgate size -accesslog access.log
 //	headgate size -accesslog access.log -rate 20 -burst 40 -level 'POST /checkout=critical'
 //
-// It reads common, combined and JSON lines, gzipped or not, and "-" is the standard
-// input. Memory does not grow with the log; what the replay needs is kept in a
+// It knows the default formats of common servers, proxies and loggers (see package
+// accesslog), gzipped or not, and "-" is the standard input. Memory does not grow with the log; what the replay needs is kept in a
 // temporary file.
 package size
 
@@ -75,8 +75,8 @@ func parseFlags(w io.Writer, args []string) (*config, error) {
 	f.DurationVar(&c.p99, "p99", 0, "99th percentile of the latency")
 	f.IntVar(&c.callers, "callers", 0, "callers that are active at once, to suggest a rate for each")
 	f.StringVar(&c.log, "accesslog", "", "the log to read; - is the standard input")
-	f.StringVar(&c.parse.Latency, "latency", "", "where a line's latency is: the JSON field, or the number of the field, quoted text counting as one")
-	f.DurationVar(&c.parse.Unit, "unit", 0, "unit of a latency written as a bare number: 1s, 1ms, 1us, 1ns")
+	f.Func("latency", "`FIELD:UNIT` of a line's latency: a key, or the field's number (quoted text is one field), and s, ms, us or ns; may be repeated for a log of several formats", c.setLatency)
+	f.DurationVar(&c.parse.Unit, "unit", 0, "unit of every latency written as a bare number: 1s, 1ms, 1us, 1ns")
 	f.StringVar((*string)(&c.parse.Stamp), "stamp", "", "a line's time is the request's start or end; default: as Apache or nginx do it, by the look of the line")
 	f.StringVar(&c.parse.Caller, "caller", "", "the JSON field that tells callers apart; default: the client's address")
 	f.IntVar(&c.rows, "rows", 12, "most routes to show")
@@ -90,7 +90,32 @@ func parseFlags(w io.Writer, args []string) (*config, error) {
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
+	if c.log == "" && f.NArg() == 1 {
+		c.log = f.Arg(0)
+	} else if f.NArg() > 0 {
+		return nil, fmt.Errorf("%q: flags go before the log, and one log is read at a time", f.Arg(0))
+	}
 	return c, c.check()
+}
+
+// setLatency takes FIELD, FIELD:UNIT or :UNIT.
+func (c *config) setLatency(s string) error {
+	l := accesslog.LatencyField{Name: s}
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		unit, ok := map[string]time.Duration{
+			"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "µs": time.Microsecond, "ns": time.Nanosecond,
+		}[s[i+1:]]
+		if !ok {
+			return fmt.Errorf("no unit %q: want s, ms, us or ns", s[i+1:])
+		}
+		l = accesslog.LatencyField{Name: s[:i], Unit: unit}
+	}
+	if l.Name == "" {
+		c.parse.Unit = l.Unit
+		return nil
+	}
+	c.parse.Latency = append(c.parse.Latency, l)
+	return nil
 }
 
 func (c *config) setLevel(s string) error {

@@ -2,6 +2,7 @@ package size
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
@@ -147,7 +148,7 @@ func TestMalformedLinesAreCountedAndShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, out, "104 lines, 100 requests", "malformed: 4", `line 1: neither a common, combined nor JSON line: "\x1b[31mnot a line"`, "line 2: broken JSON", "line 3: line longer", "and 1 more")
+	wantLines(t, out, "104 lines, 100 requests", "malformed: 4", `line 1: no format that is known: "\x1b[31mnot a line"`, "line 2: broken JSON", "line 3: line longer", "and 1 more")
 	if strings.Contains(out, "\x1b") {
 		t.Error("the log's bytes reach the terminal")
 	}
@@ -278,4 +279,121 @@ func newSpool(t testing.TB) *traffic.Spool {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// truncated writes a log that is packed by gzip and cut off in its midst.
+func truncated(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, text); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return written(t, b.String()[:b.Len()/2])
+}
+
+func TestATruncatedGzipGivesTheReportOfWhatWasRead(t *testing.T) {
+	out, err := size(t, truncated(t, generated(20_000, 100, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, out, "THE LOG BREAKS OFF", "unexpected EOF", "malformed: 0", "suggested for admission.Options")
+	if _, err := size(t, written(t, "\x1f\x8b\x08")); err == nil {
+		t.Error("a gzip of nothing is no error")
+	}
+}
+
+// Case SZ-01: tried on the product
+func TestTheFormatAndTheUnitAreNamed(t *testing.T) {
+	line := `192.0.2.7 - - [02/Mar/2026:10:00:05 +0000] "GET /x HTTP/1.1" 200 12 "-" "ua" 54 64.495 [ns-svc-80] [] 10.0.0.1:80 12 64.490 200 8a1f` + "\n"
+	out, err := size(t, written(t, line+line+untimed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, out, "read as: ingress-nginx, request_time in seconds (2 lines)", "read as: common, without a latency (2 lines)", "Is the unit right?")
+}
+
+// Case SZ-02: tried on the product
+func TestAnUnknownUnitIsAskedForAndNoSlotsAreSuggested(t *testing.T) {
+	log := written(t, strings.Repeat(`192.0.2.7 - - [02/Mar/2026:10:00:05 +0000] "GET / HTTP/1.1" 200 12 "-" "ua" 4200`+"\n", 20))
+	out, err := size(t, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, out, "? in which unit is", "-latency 10:us", "4.2ms, Apache's %D", "-latency 10:s", "Limit:    none from these figures")
+	out, err = size(t, "-latency", "10:us", log)
+	if err != nil || strings.Contains(out, "in which unit") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantLines(t, out, "read as: combined, field 10 in microseconds", "Limit:    shed.Throughput")
+	for _, wrong := range []string{"10:h", "10:"} {
+		if _, err := size(t, "-latency", wrong, log); err == nil {
+			t.Errorf("-latency %s is no error", wrong)
+		}
+	}
+}
+
+// Case SZ-02: tried on the product
+func TestWhatCannotBeIsSaidBeforeAnyAdvice(t *testing.T) {
+	line := func(at int, took string) string {
+		return fmt.Sprintf(`{"time":"2026-03-02T10:%02d:%02d.5Z","method":"GET","path":"/","ip":"192.0.2.%d","duration":%s}`+"\n", at/60, at%60, at%3, took)
+	}
+	for want, c := range map[string]struct {
+		took string
+		unit string
+		back bool
+		kept bool // slots are suggested all the same
+	}{
+		"every latency is zero":         {took: "0", unit: "s"},
+		"no request took longer than":   {took: "12", unit: "ns"},
+		"the unit must be wrong":        {took: "7200", unit: "s"},
+		"2 latencies are negative":      {took: "-5", unit: "ms"},
+		"longer than a day":             {took: "100000", unit: "s"},
+		"the clock goes back 1 times":   {took: "5", unit: "ms", back: true, kept: true},
+		"half of the requests took 20s": {took: "20", unit: "s", kept: true},
+	} {
+		text := line(0, c.took) + line(1, c.took)
+		if c.back {
+			text = line(600, c.took) + line(1, c.took)
+		}
+		out, err := size(t, "-latency", "duration:"+c.unit, written(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantLines(t, out, want)
+		if before := strings.Index(out, want) < strings.Index(out, "suggested for"); !before {
+			t.Errorf("%q comes after the advice", want)
+		}
+		if kept := strings.Contains(out, "shed.Throughput{"); kept != c.kept {
+			t.Errorf("%s: slots suggested: %v\n%s", want, kept, out)
+		}
+	}
+}
+
+func TestRowsBoundEveryTable(t *testing.T) {
+	var b strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&b, `192.0.2.%d - - [02/Mar/2026:10:00:05 +0000] "GET /%c HTTP/1.1" 200 12 "-" "ua" 0.100`+"\n", i%5, 'a'+i%8)
+	}
+	out, err := size(t, "-rows", "3", "-rate", "1", "-burst", "1", written(t, b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out, "of the route"); n != 3 {
+		t.Errorf("%d routes of those refused, want 3:\n%s", n, out)
+	}
+	if n := strings.Count(out, "GET /"); n != 6 {
+		t.Errorf("routes named %d times, want 3 in each table:\n%s", n, out)
+	}
+}
+
+func TestSharesAreWrittenAsPeopleDo(t *testing.T) {
+	for want, c := range map[string][2]int{
+		"100 %": {7, 7}, "99.9 %": {9999, 10000}, "50 %": {1, 2}, "1.2 %": {12, 1000}, "0.1 %": {1, 1000},
+		"less than 0.01 %": {1, 1_000_000}, "0 %": {0, 5},
+	} {
+		if got := percent(c[0], c[1]); got != want {
+			t.Errorf("%d of %d: %q, want %q", c[0], c[1], got, want)
+		}
+	}
 }

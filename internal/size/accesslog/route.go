@@ -60,9 +60,7 @@ func route(method, target string, status int) (string, bool) {
 			break
 		}
 		b.WriteByte('/')
-		if isIdentifier(segment) {
-			segment = "{}"
-		}
+		segment = fold(segment)
 		b.WriteString(segment)
 	}
 	return b.String(), true
@@ -84,30 +82,4 @@ func pathOf(target string) string {
 		return target
 	}
 	return ""
-}
-
-// isIdentifier reports whether a segment names one thing rather than a kind of
-// thing: a number, a UUID, a hash, an address, anything escaped, unprintable or very
-// long.
-func isIdentifier(s string) bool {
-	digits, hex, marks := 0, 0, 0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9':
-			digits++
-		case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F':
-			hex++
-		case c == '-', c == '_', c == '.':
-			marks++
-		case c == '@', c == '%', c == '=', c < ' ', c > '~':
-			return true
-		}
-	}
-	switch {
-	case len(s) > 32, digits > 0 && digits+marks == len(s):
-		return true
-	case len(s) < 8:
-		return false
-	}
-	return digits >= 4 || digits > 0 && digits+hex == len(s)
 }

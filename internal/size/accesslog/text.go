@@ -2,8 +2,6 @@ package accesslog
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -13,89 +11,41 @@ type field struct {
 	mark byte // '"', '[' or 0 for a bare one
 }
 
-// parseText reads a common or combined line:
-//
-//	host ident user [time] "request" status bytes "referer" "agent" more ...
-//
-// Fields before the host (a virtual host, say) and after the agent are allowed.
+func (f *field) bare() bool { return f.mark == 0 }
+
+// parseText tries the shapes of text lines in turn. Fields before the first that
+// counts (a virtual host, what syslog or a container's runtime puts in front) are allowed.
 func (p *Parser) parseText(line []byte) (r Request, err error) {
 	p.split(line)
-	at := 0
-	for at < len(p.fields) && p.fields[at].mark != '[' {
-		at++
+	if at := p.balancer(); at >= 0 {
+		return p.parseALB(at)
 	}
-	if at == 0 || at+2 >= len(p.fields) || p.fields[at+1].mark != '"' {
-		return r, ErrFormat
-	}
-	var ok bool
-	if r.Stamp, ok = p.clock.clf(p.fields[at].text); !ok {
-		return r, ErrTime
-	}
-	r.Coarse = true
-	if r.Status, ok = status(string(p.fields[at+2].text)); !ok {
-		return r, ErrFormat
-	}
-	if r.Route, ok = routeOfRequestLine(string(p.fields[at+1].text), r.Status); !ok {
-		return r, ErrRequest
-	}
-	r.Caller = absent(string(p.fields[max(at-3, 0)].text))
-	found := p.textLatency(at+3, &r)
-	r.AtEnd = p.Stamp == End || p.Stamp == Guess && !(found && r.Latency == apacheLatency)
-	return r, nil
-}
-
-const (
-	apacheLatency = "an integer field, read as µs"
-	nginxLatency  = "a decimal field, read as s"
-)
-
-// textLatency finds how long the request took among the fields from the given one
-// on: the field the options name, one that names itself, or the first bare number
-// after the size.
-func (p *Parser) textLatency(from int, r *Request) bool {
-	if n, err := strconv.Atoi(p.Latency); err == nil {
-		return n >= 1 && n <= len(p.fields) && p.setLatency(r, string(p.fields[n-1].text))
-	}
-	for _, f := range p.fields[min(from, len(p.fields)):] {
-		if name, value, ok := bytes.Cut(f.text, []byte("=")); ok && selfNamed(string(name)) {
-			return p.setLatency(r, string(value))
+	for i := 0; i+1 < len(p.fields); i++ {
+		f, next := &p.fields[i], &p.fields[i+1]
+		switch {
+		case f.mark == '"' && string(next.text) == "from" && next.bare():
+			return p.parseChi(i)
+		case f.mark == '[' && string(f.text) == "GIN":
+			return p.parseGin(i)
+		case f.mark == '[' && next.mark == '"' && isoLike(f.text):
+			return p.parseEnvoy(i)
+		case f.mark == '[' && next.mark == '"' && i > 0 && i+2 < len(p.fields):
+			return p.parseCommon(i)
+		case f.mark == '[' && next.bare() && i+5 < len(p.fields) && isTimers(p.fields[i+3].text):
+			return p.parseHAProxy(i)
 		}
 	}
-	for _, f := range p.fields[min(from+1, len(p.fields)):] {
-		if f.mark == 0 && p.setLatency(r, string(f.text)) {
-			return true
-		}
-	}
-	return false
+	return r, ErrFormat
 }
 
-func selfNamed(name string) bool {
-	switch name {
-	case "rt", "request_time", "duration", "latency", "time_taken":
-		return true
-	}
-	return false
-}
+// isoLike reports whether a text begins as 2026-03-02T does.
+func isoLike(s []byte) bool { return len(s) >= 19 && s[4] == '-' && s[7] == '-' && s[10] == 'T' }
 
-// setLatency reads a bare number: nginx writes seconds with a fraction, Apache's
-// %D whole microseconds.
-func (p *Parser) setLatency(r *Request, s string) bool {
-	unit, how := time.Microsecond, apacheLatency
-	if strings.ContainsRune(s, '.') {
-		unit, how = time.Second, nginxLatency
-	}
-	if p.Unit > 0 {
-		unit, how = p.Unit, "a number of "+p.Unit.String()[1:]
-	}
-	took, ok := times(s, unit)
-	if !ok {
-		if took, ok = duration(s); !ok {
-			return false
-		}
-		how = "a duration"
-	}
-	r.Took, r.Timed, r.Latency = took, true, how
-	return true
+// iso reads a stamp that carries parts of a second.
+func iso(r *Request, s []byte) bool {
+	at, err := time.Parse(time.RFC3339Nano, string(s))
+	r.Stamp = at
+	return err == nil && plausible(at)
 }
 
 // split cuts a line at its spaces, except inside quotes and brackets.

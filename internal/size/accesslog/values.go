@@ -8,26 +8,10 @@ import (
 	"time"
 )
 
-// longest is the longest time a request is believed to have taken.
-const longest = 24 * time.Hour
-
-// times reads a number of units. What is negative, not a number or longer than a
-// day is none.
-func times(s string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(n) || n < 0 || n*float64(unit) > float64(longest) {
-		return 0, false
-	}
-	return time.Duration(n * float64(unit)), true
-}
-
-// duration reads what Go writes: "12.5ms", "0.004s".
-func duration(s string) (time.Duration, bool) {
-	d, err := time.ParseDuration(s)
-	return d, err == nil && d >= 0 && d <= longest
-}
-
 func status(s string) (int, bool) {
+	if s == "-" || s == "-1" { // the client left, or no answer came
+		return 0, true
+	}
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && n < 1000
 }
@@ -39,7 +23,10 @@ func stampOf(s string) (at time.Time, coarse, ok bool) {
 		at, ok = sinceEpoch(n)
 		return at, ok && !strings.ContainsRune(s, '.') && n < 1e11, ok
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", clfTime, "2006-01-02 15:04:05.999999999"} {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", clfTime,
+		"2006-01-02 15:04:05.999999999", "2006/01/02 15:04:05.999999999",
+	} {
 		if at, err := time.Parse(layout, s); err == nil && plausible(at) {
 			return at, at.Nanosecond() == 0 && !strings.ContainsAny(s, ".,"), true
 		}
@@ -60,10 +47,11 @@ func sinceEpoch(n float64) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// address cuts the port off, where there is one.
+// address returns the first of a list of addresses without its port.
 func address(s string) string {
+	s, _, _ = strings.Cut(s, ",")
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		return host
 	}
-	return s
+	return strings.TrimSpace(s)
 }

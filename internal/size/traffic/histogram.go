@@ -8,7 +8,8 @@ import (
 // Histogram counts durations in buckets that are 5 % wide, from 10 µs to a day.
 type Histogram struct {
 	n       uint64
-	sum     time.Duration
+	sum     float64 // nanoseconds: a million requests of a day each are more than a Duration holds
+	most    time.Duration
 	buckets [histogramBuckets]uint32
 }
 
@@ -26,21 +27,25 @@ func (h *Histogram) Add(d time.Duration) {
 	}
 	h.buckets[min(i, histogramBuckets-1)]++
 	h.n++
-	h.sum += d
+	h.sum += float64(d)
+	h.most = max(h.most, d)
 }
 
-// Count returns how many there are, Sum what they add up to.
+// Count returns how many there are.
 func (h *Histogram) Count() uint64 { return h.n }
 
-// Sum returns the sum of all durations.
-func (h *Histogram) Sum() time.Duration { return h.sum }
+// Seconds returns the sum of all durations.
+func (h *Histogram) Seconds() float64 { return h.sum / float64(time.Second) }
+
+// Most returns the longest of them.
+func (h *Histogram) Most() time.Duration { return h.most }
 
 // Mean returns the exact mean, zero when there is nothing.
 func (h *Histogram) Mean() time.Duration {
 	if h.n == 0 {
 		return 0
 	}
-	return h.sum / time.Duration(h.n)
+	return time.Duration(h.sum / float64(h.n))
 }
 
 // Quantile returns a duration that the part q of them does not exceed, to within
@@ -52,7 +57,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank, seen := uint64(math.Ceil(q*float64(h.n))), uint64(0)
 	for i, n := range h.buckets {
 		if seen += uint64(n); seen >= max(rank, 1) {
-			return time.Duration(float64(histogramLeast) * math.Pow(histogramStep, float64(i)-0.5))
+			return min(time.Duration(float64(histogramLeast)*math.Pow(histogramStep, float64(i)-0.5)), h.most)
 		}
 	}
 	return longest

@@ -120,7 +120,7 @@ func (m *Measure) Rate(f *Flow) float64 { return float64(f.Count) / m.Span().Sec
 
 // Concurrency returns λ·W of a flow: how many of its requests were in flight on
 // average (Little's law).
-func (m *Measure) Concurrency(f *Flow) float64 { return f.Took.Sum().Seconds() / m.Span().Seconds() }
+func (m *Measure) Concurrency(f *Flow) float64 { return f.Took.Seconds() / m.Span().Seconds() }
 
 // Callers returns how many callers were told apart.
 func (m *Measure) Callers() int { return len(m.callers) }
