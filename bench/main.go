@@ -9,10 +9,12 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -67,14 +69,17 @@ func runGauntlet(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program
 	if *search != "" {
-		return gauntlet.FindOracle(*search, scenarios, gauntlet.Seeds(1, *seeds))
+		return gauntlet.FindOracle(ctx, *search, scenarios, gauntlet.Seeds(1, *seeds))
 	}
 	entrants, err := pick("law", gauntlet.Entrants(), *law, func(e gauntlet.Entrant) string { return e.Name })
 	if err != nil {
 		return err
 	}
-	out, err := gauntlet.Run(scenarios, entrants, gauntlet.Seeds(*first, *seeds))
+	out, err := gauntlet.Run(ctx, scenarios, entrants, gauntlet.Seeds(*first, *seeds))
 	if err != nil {
 		return err
 	}
@@ -95,6 +100,9 @@ func runGauntlet(w io.Writer, args []string) error {
 		names = append(names, e.Name)
 	}
 	gauntlet.WriteTable(w, out.Rows, names)
+	if ctx.Err() != nil {
+		fmt.Fprintf(w, "interrupted: %d of %d scenarios\n", len(out.Records), len(scenarios))
+	}
 	fmt.Fprintf(w, "seeds reported %d to %d; constants and oracle limits were picked on seeds 1 to %d\n", *first, *first+uint64(*seeds)-1, gauntlet.TuningSeeds)
 	return nil
 }

@@ -1,5 +1,7 @@
 package gauntlet
 
+import "context"
+
 // Outcome is a whole gauntlet: the rows of the table, and what was recorded of the
 // first seed, for plots.
 type Outcome struct {
@@ -7,8 +9,9 @@ type Outcome struct {
 	Records map[string]map[string]*Record // by scenario, then law
 }
 
-// Run runs every entrant through every scenario, over the seeds.
-func Run(scenarios []Scenario, entrants []Entrant, seeds []uint64) (Outcome, error) {
+// Run runs every entrant through every scenario, over the seeds. When ctx ends, no
+// further run begins, and the outcome holds the scenarios that are whole, in order.
+func Run(ctx context.Context, scenarios []Scenario, entrants []Entrant, seeds []uint64) (Outcome, error) {
 	o, err := loadOracle()
 	if err != nil {
 		return Outcome{}, err
@@ -27,12 +30,15 @@ func Run(scenarios []Scenario, entrants []Entrant, seeds []uint64) (Outcome, err
 		}
 		all = append(all, entered[i]...)
 	}
-	if err := runAll(all, true); err != nil {
+	if err := runAll(ctx, all, true); err != nil {
 		return Outcome{}, err
 	}
 	out := Outcome{Records: make(map[string]map[string]*Record)}
 	for i := range scenarios {
 		s := &scenarios[i]
+		if !whole(best[i], entered[i]) {
+			continue
+		}
 		out.Records[s.ID] = make(map[string]*Record)
 		for j, e := range entrants {
 			t := entered[i][j]
@@ -47,4 +53,19 @@ func Run(scenarios []Scenario, entrants []Entrant, seeds []uint64) (Outcome, err
 		}
 	}
 	return out, nil
+}
+
+// whole reports whether every run of a scenario has been made.
+func whole(best map[int]*trial, entered []*trial) bool {
+	for _, t := range best {
+		if !t.done {
+			return false
+		}
+	}
+	for _, t := range entered {
+		if !t.done {
+			return false
+		}
+	}
+	return true
 }

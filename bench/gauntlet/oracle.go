@@ -1,6 +1,7 @@
 package gauntlet
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -50,8 +51,8 @@ func near(n int) []int {
 }
 
 // FindOracle searches the best limits of the scenarios and writes them to a file, beside
-// what that holds of others.
-func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
+// what that holds of others. When ctx ends it returns, with nothing written.
+func FindOracle(ctx context.Context, path string, scenarios []Scenario, seeds []uint64) error {
 	found := oracle{}
 	if text, err := os.ReadFile(path); err == nil {
 		if found, err = parseOracle(text); err != nil {
@@ -63,7 +64,7 @@ func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
 		if s.Like != "" {
 			continue
 		}
-		best, err := search(s, seeds)
+		best, err := search(ctx, s, seeds)
 		if err != nil {
 			return err
 		}
@@ -78,13 +79,13 @@ func FindOracle(path string, scenarios []Scenario, seeds []uint64) error {
 }
 
 // search tries fixed limits: first coarsely, then around what was best for a phase.
-func search(s *Scenario, seeds []uint64) (map[string]int, error) {
+func search(ctx context.Context, s *Scenario, seeds []uint64) (map[string]int, error) {
 	trials := make(map[int]*trial)
-	if err := try(trials, s, candidates(), seeds); err != nil {
+	if err := try(ctx, trials, s, candidates(), seeds); err != nil {
 		return nil, err
 	}
 	for p := range s.Phases {
-		if err := try(trials, s, near(bestOf(trials, p)), seeds); err != nil {
+		if err := try(ctx, trials, s, near(bestOf(trials, p)), seeds); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +97,7 @@ func search(s *Scenario, seeds []uint64) (map[string]int, error) {
 }
 
 // try runs those of the limits that were not tried yet.
-func try(trials map[int]*trial, s *Scenario, limits []int, seeds []uint64) error {
+func try(ctx context.Context, trials map[int]*trial, s *Scenario, limits []int, seeds []uint64) error {
 	var fresh []*trial
 	for _, n := range limits {
 		if trials[n] == nil {
@@ -104,7 +105,10 @@ func try(trials map[int]*trial, s *Scenario, limits []int, seeds []uint64) error
 			fresh = append(fresh, trials[n])
 		}
 	}
-	return runAll(fresh, false)
+	if err := runAll(ctx, fresh, false); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // bestOf returns the limit that was best for a phase.

@@ -6,6 +6,7 @@
 package gauntlet
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -56,12 +57,14 @@ type trial struct {
 	phases   []Result // medians over the seeds
 	worst    []Result // of the first seed that scored least, per phase
 	records  []*Record
+	done     bool // all its seeds have been run
 	err      error
 }
 
 // runAll runs trials on as many cores as there are, and fills in their results.
-// Records are kept for the first seed only, and only where asked for.
-func runAll(trials []*trial, keep bool) error {
+// Records are kept for the first seed only, and only where asked for. When ctx ends, no
+// further run begins, and a trial that lacks a seed stays without results.
+func runAll(ctx context.Context, trials []*trial, keep bool) error {
 	type job struct {
 		t    *trial
 		seed int
@@ -92,7 +95,9 @@ func runAll(trials []*trial, keep bool) error {
 	}
 	for _, t := range trials {
 		for i := range t.seeds {
-			jobs <- job{t, i}
+			if ctx.Err() == nil {
+				jobs <- job{t, i}
+			}
 		}
 	}
 	close(jobs)
@@ -101,7 +106,9 @@ func runAll(trials []*trial, keep bool) error {
 		if t.err != nil {
 			return fmt.Errorf("%s: %w", t.scenario.ID, t.err)
 		}
-		t.settle(results[t])
+		if t.done = !slices.ContainsFunc(results[t], func(r []Result) bool { return r == nil }); t.done {
+			t.settle(results[t])
+		}
 	}
 	return nil
 }
