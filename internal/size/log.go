@@ -1,6 +1,7 @@
 package size
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,8 @@ type study struct {
 	broken error // why the log ends before its end
 	seen   readings
 	back   backward
-	coarse int // lines stamped to the second
+	coarse int     // lines stamped to the second
+	over   *series // what the page shows
 }
 
 // faults are the lines that could not be read.
@@ -53,21 +55,39 @@ func sizeLog(w io.Writer, c *config) (err error) {
 	if err := s.read(in); err != nil {
 		return err
 	}
+	w, kept := s.report(w)
 	s.printTraffic(w)
 	if s.All.Count == 0 {
 		return errors.New("no line could be read")
 	}
+	return s.conclude(w, kept)
+}
+
+// conclude gives the advice, tries it, and writes the page.
+func (s *study) conclude(w io.Writer, kept *bytes.Buffer) error {
 	a := advise(s.Measure)
 	doubts, serious := s.doubts()
 	printDoubts(w, doubts)
 	if serious {
 		a.withhold()
-		a.print(w)
-		_, err = fmt.Fprintln(w, "\nnot replayed: work that holds its slot for a wrong time would be refused for a wrong reason")
-		return err
 	}
 	a.print(w)
-	return s.replay(w, &a)
+	if s.html != "" {
+		s.over = newSeries(s.First, s.Last)
+	}
+	shown, result, err := "", (*replay.Result)(nil), error(nil)
+	if serious {
+		fmt.Fprintln(w, "\nnot replayed: work that holds its slot for a wrong time would be refused for a wrong reason")
+		if s.over != nil {
+			err = s.spool.Each(s.over.arrive)
+		}
+	} else {
+		shown, result, err = s.replay(w, &a)
+	}
+	if err != nil || s.html == "" {
+		return err
+	}
+	return s.writeHTML(kept.String(), doubts, shown, result)
 }
 
 func open(name string) (io.ReadCloser, error) {
@@ -144,17 +164,27 @@ func (f *faults) add(n int, line []byte, err error) {
 }
 
 // replay runs the log through a gate with the numbers to try, or those suggested.
-func (s *study) replay(w io.Writer, a *advice) error {
+func (s *study) replay(w io.Writer, a *advice) (shown string, r *replay.Result, err error) {
 	o, shown := s.options(a)
+	if s.over != nil {
+		o.OnRefuse = s.over.refused
+	}
 	gate, err := replay.New(o)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	if err := s.spool.Each(gate.Arrive); err != nil {
-		return err
+	err = s.spool.Each(func(r traffic.Record) {
+		if s.over != nil {
+			s.over.arrive(r)
+		}
+		gate.Arrive(r)
+	})
+	if err != nil {
+		return "", nil, err
 	}
-	s.printReplay(w, shown, gate.Finish())
-	return nil
+	r = gate.Finish()
+	s.printReplay(w, shown, r)
+	return shown, r, nil
 }
 
 // options returns the gate's numbers and the way to write them down.

@@ -33,6 +33,7 @@ type config struct {
 	log   string
 	parse accesslog.Options
 	rows  int
+	html  string // the page to write; empty: none
 
 	window int // of the stream
 
@@ -80,6 +81,7 @@ func parseFlags(w io.Writer, args []string) (*config, error) {
 	f.StringVar((*string)(&c.parse.Stamp), "stamp", "", "a line's time is the request's start or end; default: as Apache or nginx do it, by the look of the line")
 	f.StringVar(&c.parse.Caller, "caller", "", "the JSON field that tells callers apart; default: the client's address")
 	f.IntVar(&c.rows, "rows", 12, "most routes to show")
+	f.StringVar(&c.html, "html", "", "also write the report to this `file` as one page with charts, to open in a browser")
 	f.Float64Var(&c.try.rate, "rate", 0, "try this rate per caller")
 	f.IntVar(&c.try.burst, "burst", 0, "try this burst per caller")
 	f.IntVar(&c.try.max, "max", 0, "try shed.Throughput with this Max")
@@ -142,6 +144,8 @@ func (c *config) check() error {
 		return errors.New("-max and -fixed exclude each other")
 	case c.p50 < 0 || c.p99 < c.p50 || (c.p50 == 0) != (c.p99 == 0):
 		return errors.New("-p50 and -p99 go together, and -p99 is at least -p50")
+	case c.log == "" && c.html != "":
+		return errors.New("-html needs a log")
 	case c.log == "" && c.rps > 0 && c.p50 == 0:
 		return errors.New("-rps needs -p50 and -p99")
 	}

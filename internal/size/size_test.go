@@ -248,7 +248,7 @@ func heapAfter(t *testing.T, log io.Reader) uint64 {
 	runtime.ReadMemStats(&m)
 	a := advise(s.Measure)
 	var out bytes.Buffer
-	if err := s.replay(&out, &a); err != nil {
+	if _, _, err := s.replay(&out, &a); err != nil {
 		t.Fatal(err)
 	}
 	wantLines(t, out.String(), "replayed", shed.Admitted.String())
@@ -265,7 +265,7 @@ func BenchmarkMillionLines(b *testing.B) {
 			b.Fatal(err)
 		}
 		a := advise(s.Measure)
-		if err := s.replay(io.Discard, &a); err != nil {
+		if _, _, err := s.replay(io.Discard, &a); err != nil {
 			b.Fatal(err)
 		}
 	}

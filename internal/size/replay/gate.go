@@ -21,8 +21,9 @@ type Options struct {
 	Rate     ratelimit.Limiter // nil: ratelimit.Unlimited
 	Limit    shed.Limit
 	MaxWait  time.Duration
-	Deadline time.Duration                     // from arrival; zero: none
-	Level    func(route uint16) priority.Level // nil: all are Normal
+	Deadline time.Duration                      // from arrival; zero: none
+	Level    func(route uint16) priority.Level  // nil: all are Normal
+	OnRefuse func(*traffic.Record, shed.Reason) // told of each refusal; nil: not
 }
 
 // Gate is a gate in virtual time. Feed it the records in order of arrival, then
@@ -71,9 +72,9 @@ func (g *Gate) Arrive(r traffic.Record) {
 	d := g.Rate.Take(context.Background(), at(r.Arrived), key(r.Caller), 1, 0)
 	switch {
 	case d.Never:
-		g.refused(&r, shed.NotAdmissible)
+		g.refuse(&r, shed.NotAdmissible)
 	case !d.OK:
-		g.refused(&r, shed.RateLimited)
+		g.refuse(&r, shed.RateLimited)
 	case !r.Timed:
 		g.admitted(&r, 0)
 	default:
@@ -170,8 +171,15 @@ func outcomeOf(status int) shed.Outcome {
 }
 
 func (g *Gate) leave(v *visit) {
-	g.refused(&v.Record, v.waiter.Reason)
+	g.refuse(&v.Record, v.waiter.Reason)
 	g.free = append(g.free, v)
+}
+
+func (g *Gate) refuse(r *traffic.Record, reason shed.Reason) {
+	g.refused(r, reason)
+	if g.OnRefuse != nil {
+		g.OnRefuse(r, reason)
+	}
 }
 
 // visit opens a visit. Waiters do not move while the core has them.
