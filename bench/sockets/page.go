@@ -54,7 +54,8 @@ const pageHead = "# The overload, on real sockets\n\n" +
 	"a second. The share that is served is of what was possible: the capacity, given to the highest level\n" +
 	"first, but for the twentieth that the lowest waiting level is owed, and inside a level to the callers in\n" +
 	"equal parts. Goodput is the slot time of what was served over what could have been used. p50 and p99, in\n" +
-	"ms, are those of the first class that was served; \"refusal\" is the slowest class's 99th percentile until\n" +
-	"a refusal, in ms; \"recovery\" is how long into the last phase it takes until 95 %% are served for good.\n\n" +
+	"ms, are those of the first class that was served; \"refusal\" is the slowest class's 95th and 99th\n" +
+	"percentile until a refusal, in ms, and the 99th of what came after the phase's first two seconds;\n" +
+	"\"recovery\" is how long into the last phase it takes until 95 %% are served for good.\n\n" +
 	"%s, %d cores, %s; %s.\n\n" +
 	"| subject | wired as |\n|---|---|\n"

@@ -12,14 +12,16 @@ type Row struct {
 	Scenario  string  `json:"scenario"`
 	Phase     string  `json:"phase"`
 	Class     string  `json:"class"`
-	Served    float64 `json:"served"`         // share of the possible
-	Possible  float64 `json:"possible"`       // requests: the highest level first, but for the twentieth of the lowest that waits
-	Offered   float64 `json:"offered"`        // requests
-	Goodput   float64 `json:"goodput"`        // slot time of what was served, of all classes, over what could have been used
-	P50       float64 `json:"p50_ms"`         // of what was served
-	P99       float64 `json:"p99_ms"`         // likewise
-	RefusedIn float64 `json:"refused_p99_ms"` // until a refusal
-	Wasted    float64 `json:"wasted"`         // share of the backend's work that was for clients that had left
+	Served    float64 `json:"served"`               // share of the possible
+	Possible  float64 `json:"possible"`             // requests: the highest level first, but for the twentieth of the lowest that waits
+	Offered   float64 `json:"offered"`              // requests
+	Goodput   float64 `json:"goodput"`              // slot time of what was served, of all classes, over what could have been used
+	P50       float64 `json:"p50_ms"`               // of what was served
+	P99       float64 `json:"p99_ms"`               // likewise
+	RefusedIn float64 `json:"refused_p99_ms"`       // until a refusal
+	Refused95 float64 `json:"refused_p95_ms"`       // likewise
+	Later99   float64 `json:"refused_later_p99_ms"` // likewise, of what came after the phase's first two seconds
+	Wasted    float64 `json:"wasted"`               // share of the backend's work that was for clients that had left
 	Passes    int     `json:"passes"`
 
 	Recovery   float64 `json:"recovery_s"` // into the phase, until 95 % are served; -1: never
@@ -71,6 +73,7 @@ func (r *result) rows(s *Scenario, phase int) []Row {
 		row := shared
 		row.Served, row.Possible, row.Offered = ratio(float64(c.served), possible[k]), possible[k], float64(c.offered)
 		row.P50, row.P99, row.RefusedIn = quantile(0.5, c.took), quantile(0.99, c.took), quantile(0.99, c.refused)
+		row.Refused95, row.Later99 = quantile(0.95, c.refused), quantile(0.99, c.later)
 		out[k] = row
 	}
 	return out
@@ -89,7 +92,8 @@ func medians(of []Row) (m Row) {
 		func(r *Row) *float64 { return &r.Served }, func(r *Row) *float64 { return &r.Possible },
 		func(r *Row) *float64 { return &r.Offered }, func(r *Row) *float64 { return &r.Goodput },
 		func(r *Row) *float64 { return &r.P50 }, func(r *Row) *float64 { return &r.P99 },
-		func(r *Row) *float64 { return &r.RefusedIn }, func(r *Row) *float64 { return &r.Wasted },
+		func(r *Row) *float64 { return &r.RefusedIn }, func(r *Row) *float64 { return &r.Refused95 },
+		func(r *Row) *float64 { return &r.Later99 }, func(r *Row) *float64 { return &r.Wasted },
 		func(r *Row) *float64 { return &r.Recovery }, func(r *Row) *float64 { return &r.HeapMB },
 		func(r *Row) *float64 { return &r.Goroutines }, func(r *Row) *float64 { return &r.CPU },
 	} {

@@ -200,3 +200,11 @@ func sum(of []float64, at []int) (total float64) {
 	}
 	return total
 }
+
+// start is when a phase begins.
+func (s *Scenario) start(phase int) (at time.Duration) {
+	for _, p := range s.Phases[:phase] {
+		at += p.Length
+	}
+	return at
+}

@@ -139,7 +139,7 @@ func TestAPassOnRealSockets(t *testing.T) {
 	if err := json.Unmarshal(text.Bytes(), &rows); err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	for _, field := range []string{"subject", "scenario", "phase", "class", "served", "possible", "offered", "goodput", "p50_ms", "p99_ms", "refused_p99_ms", "wasted", "passes"} {
+	for _, field := range []string{"subject", "scenario", "phase", "class", "served", "possible", "offered", "goodput", "p50_ms", "p99_ms", "refused_p99_ms", "refused_p95_ms", "refused_later_p99_ms", "wasted", "passes"} {
 		if _, ok := rows[0][field]; !ok {
 			t.Errorf("no %q", field)
 		}

@@ -25,7 +25,7 @@ func (b *board) writeTable(w io.Writer, s *Scenario) error {
 	for _, k := range s.Kinds {
 		fmt.Fprintf(&out, " %9s", k.Name)
 	}
-	fmt.Fprintf(&out, " %8s %7s %7s %8s %7s %9s %7s %6s %6s\n", "goodput", "p50", "p99", "refusal", "wasted", "recovery", "heap", "gor.", "CPU")
+	fmt.Fprintf(&out, " %8s %7s %7s %14s %7s %9s %7s %6s %6s\n", "goodput", "p50", "p99", "refusal", "wasted", "recovery", "heap", "gor.", "CPU")
 	for _, subject := range b.subjects {
 		cell := b.cell(s, subject)
 		if cell == nil {
@@ -37,8 +37,8 @@ func (b *board) writeTable(w io.Writer, s *Scenario) error {
 			fmt.Fprintf(&out, " %7.1f %%", 100*r.Served)
 		}
 		first := rows[0]
-		fmt.Fprintf(&out, " %8.2f %7.0f %7.0f %8.1f %5.0f %% %9s %4.0f MB %6.0f %4.1f s\n", first.Goodput,
-			first.P50, first.P99, slowestRefusal(rows), 100*first.Wasted, recovered(after[0].Recovery), first.HeapMB, first.Goroutines, first.CPU)
+		fmt.Fprintf(&out, " %8.2f %7.0f %7.0f %14s %5.0f %% %9s %4.0f MB %6.0f %4.1f s\n", first.Goodput,
+			first.P50, first.P99, refusals(rows), 100*first.Wasted, recovered(after[0].Recovery), first.HeapMB, first.Goroutines, first.CPU)
 	}
 	fmt.Fprintln(&out)
 	_, err := io.WriteString(w, out.String())
@@ -69,11 +69,13 @@ func inPhase(cell []Row, phase string) (rows []Row) {
 	return rows
 }
 
-func slowestRefusal(rows []Row) (ms float64) {
+// refusals are the slowest class's 95th and 99th percentile, and the 99th of later on.
+func refusals(rows []Row) string {
+	var p95, p99, later float64
 	for _, r := range rows {
-		ms = max(ms, r.RefusedIn)
+		p95, p99, later = max(p95, r.Refused95), max(p99, r.RefusedIn), max(later, r.Later99)
 	}
-	return ms
+	return fmt.Sprintf("%.0f/%.0f/%.0f", p95, p99, later)
 }
 
 func recovered(seconds float64) string {

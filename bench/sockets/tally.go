@@ -29,10 +29,15 @@ type cell struct {
 	failed  int // left without an answer, or with a useless one
 	took    []time.Duration
 	refused []time.Duration // how long each refusal took
+	later   []time.Duration // of those, of requests that came after the phase's first seconds
 }
 
 // bin is a short stretch of time, for the plot.
 type bin struct{ offered, served int }
+
+// settling is the time after a change in which work that was waiting before it may still
+// be refused late.
+const settling = 2 * time.Second
 
 const binWidth = 250 * time.Millisecond
 
@@ -66,7 +71,12 @@ func (t *tally) serve(a arrival, took time.Duration) {
 }
 
 func (t *tally) refuse(a arrival, took time.Duration) {
-	t.with(a, func(c *cell, _ *bin) { c.refused = append(c.refused, took) })
+	t.with(a, func(c *cell, _ *bin) {
+		c.refused = append(c.refused, took)
+		if a.at >= t.scenario.start(a.phase)+settling {
+			c.later = append(c.later, took)
+		}
+	})
 }
 
 func (t *tally) fail(a arrival) { t.with(a, func(c *cell, _ *bin) { c.failed++ }) }
@@ -74,10 +84,7 @@ func (t *tally) fail(a arrival) { t.with(a, func(c *cell, _ *bin) { c.failed++ }
 // recovery is how long into the given phase it takes until 95 % of what arrives is
 // served, from then to its end; less than zero: that does not happen.
 func (t *tally) recovery(phase int) time.Duration {
-	var start time.Duration
-	for _, p := range t.scenario.Phases[:phase] {
-		start += p.Length
-	}
+	start := t.scenario.start(phase)
 	end := start + t.scenario.Phases[phase].Length
 	for at := end - binWidth; at >= start; at -= binWidth {
 		var sum bin
