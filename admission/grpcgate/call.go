@@ -2,12 +2,13 @@ package grpcgate
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 )
 
@@ -43,25 +44,36 @@ func (c *call) Value(key any) any {
 }
 
 // request is the call as HTTP/2 carries it.
-func (c *call) request(method string, h http.Header) *http.Request {
+func (c *call) request(method, host string, h http.Header) *http.Request {
 	c.path.Path = method
 	r := &http.Request{
 		Method: http.MethodPost, URL: &c.path, Header: h, Body: http.NoBody,
-		Proto: "HTTP/2.0", ProtoMajor: 2, ContentLength: -1, RequestURI: method,
-	}
-	if authority := metadata.ValueFromIncomingContext(c.Context, ":authority"); len(authority) > 0 {
-		r.Host = authority[0]
+		Proto: "HTTP/2.0", ProtoMajor: 2, ContentLength: -1, RequestURI: method, Host: host,
 	}
 	if p, ok := peer.FromContext(c.Context); ok {
-		if p.Addr != nil {
-			r.RemoteAddr = p.Addr.String()
-		}
+		r.RemoteAddr = addressOf(p.Addr)
 		if tls, ok := p.AuthInfo.(credentials.TLSInfo); ok {
 			r.TLS = &tls.State
 		}
 	}
 	c.r = *r.WithContext(c) // inlined: the copy lives in the call
 	return &c.r
+}
+
+// addressOf writes an address as String does, in one allocation for that of TCP.
+func addressOf(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	switch {
+	case ok && tcp != nil:
+		var buf [64]byte
+		if ip := tcp.AddrPort(); ip.IsValid() {
+			return string(netip.AddrPortFrom(ip.Addr().Unmap(), ip.Port()).AppendTo(buf[:0]))
+		}
+		return tcp.String()
+	case a == nil:
+		return ""
+	}
+	return a.String()
 }
 
 // run runs the handler.

@@ -100,34 +100,37 @@ func (s *Server) pass(c *call, method string) bool {
 	if s.isExempt(method) {
 		next = s.exempt
 	}
-	next.ServeHTTP(&c.answer, c.request(method, s.headers(c)))
+	h, host := s.headers(c)
+	next.ServeHTTP(&c.answer, c.request(method, host, h))
 	return c.ran
 }
 
-// headers are the metadata of c that the gate may read.
-func (s *Server) headers(c *call) http.Header {
+// headers are the metadata of c that the gate may read, and the host that was asked.
+func (s *Server) headers(c *call) (h http.Header, host string) {
 	if s.all {
 		return allHeaders(c)
 	}
-	h := make(http.Header, len(s.keys))
+	h = make(http.Header, len(s.keys))
 	for _, k := range s.keys {
 		if values := metadata.ValueFromIncomingContext(c.Context, k.metadata); len(values) > 0 {
 			h[k.header] = values
 		}
 	}
-	return h
+	return h, first(metadata.ValueFromIncomingContext(c.Context, authorityKey))
 }
 
+const authorityKey = ":authority"
+
 // allHeaders leaves out what HTTP/2 itself needs, and bytes that are no text.
-func allHeaders(c *call) http.Header {
+func allHeaders(c *call) (h http.Header, host string) {
 	md, _ := metadata.FromIncomingContext(c.Context)
-	h := make(http.Header, len(md))
+	h = make(http.Header, len(md))
 	for name, values := range md {
 		if !strings.HasPrefix(name, ":") && !strings.HasSuffix(name, "-bin") {
 			h[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	return h
+	return h, first(md[authorityKey])
 }
 
 // key is a name in the metadata, and the same as a header.
