@@ -79,6 +79,22 @@ func TestAnInterruptedGauntletKeepsWhatIsWhole(t *testing.T) {
 	}
 }
 
+func TestRecoveryIsHeldAgainstTheOracles(t *testing.T) {
+	s := Scenario{ID: "x"}
+	p := Phase{Name: "healed", Healed: true, Overload: true}
+	for _, c := range []struct {
+		law, oracle float64
+		misses      int
+	}{{2, 0, 0}, {2.5, 0, 1}, {18.4, 18.5, 0}, {18.5, 18, 0}, {19, 18, 1}} {
+		r := Result{Score: 100, Recovery: c.law, Quiet: 100, Drift: 1, Unfair: 1}
+		best := r
+		best.Recovery = c.oracle
+		if got := misses(&s, &p, r, best, 1); len(got) != c.misses {
+			t.Errorf("%v beside %v: %v", c.law, c.oracle, got)
+		}
+	}
+}
+
 func TestTheFloorIsWhatAPhaseCanHold(t *testing.T) {
 	for _, c := range []struct {
 		capacity, rate, want float64
@@ -181,7 +197,7 @@ func TestReportsAreWellFormed(t *testing.T) {
 	if err := json.Unmarshal([]byte(text.String()), &rows); err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{"scenario", "phase", "law", "default", "score", "oracle", "ratio", "critical", "critical_oracle", "late", "late_oracle", "false_refusals", "recovery_s", "backend_over_unqueued", "refusal_p95_ms", "refusal_p99_ms", "seeds"} {
+	for _, field := range []string{"scenario", "phase", "law", "default", "score", "oracle", "ratio", "critical", "critical_oracle", "late", "late_oracle", "false_refusals", "recovery_s", "recovery_oracle_s", "backend_over_unqueued", "refusal_p95_ms", "refusal_p99_ms", "seeds"} {
 		if _, ok := rows[0][field]; !ok {
 			t.Errorf("no %q in a row", field)
 		}

@@ -26,6 +26,7 @@ type Row struct {
 	LateOracle     float64  `json:"late_oracle"`
 	FalseRefusals  float64  `json:"false_refusals"`
 	RecoveryS      float64  `json:"recovery_s"`
+	RecoveryOracle float64  `json:"recovery_oracle_s"`
 	Backend        float64  `json:"backend_over_unqueued"`
 	RefusalP95MS   float64  `json:"refusal_p95_ms"`
 	RefusalP99MS   float64  `json:"refusal_p99_ms"` // of those who came after the phase's first two seconds
@@ -42,7 +43,7 @@ func row(s *Scenario, p int, e Entrant, r, best Result, seeds int) Row {
 		Scenario: s.ID, Phase: phase.Name, Law: e.Name, Default: e.Default, Seeds: seeds,
 		Score: round(r.Score), Oracle: round(max(best.Score, phase.Floor)),
 		Critical: round(r.Critical), CriticalOracle: round(best.Critical),
-		Late: round(r.Late), LateOracle: round(best.Late), RecoveryS: round(r.Recovery),
+		Late: round(r.Late), LateOracle: round(best.Late), RecoveryS: round(r.Recovery), RecoveryOracle: round(best.Recovery),
 		Backend: round(r.Backend), RefusalP95MS: r.Told95, RefusalP99MS: r.Told99, RefusedLate: round(r.Waited),
 		Peak: round(r.Peak),
 	}
@@ -54,7 +55,10 @@ func row(s *Scenario, p int, e Entrant, r, best Result, seeds int) Row {
 	return out
 }
 
-// misses says in which lines of the bar a result falls short.
+// misses says in which lines of the bar a result falls short. Recovery is no slower than
+// the oracle's, by one step of its measure: with seven arrivals in half a second, one
+// that finds the pool full by chance is less than 95 % served, with the best fixed limit
+// as well. Two seconds are within the bar in any case.
 func misses(s *Scenario, p *Phase, r, best Result, ratio float64) []string {
 	var m []string
 	miss := func(bad bool, format string, args ...any) {
@@ -76,7 +80,7 @@ func misses(s *Scenario, p *Phase, r, best Result, ratio float64) []string {
 	miss(r.Late > best.Late+1, "late %.2f, oracle %.2f", r.Late, best.Late)
 	miss(r.Quiet < 99, "quiet tenant %.2f", r.Quiet)
 	miss(s.ID == "G9" && r.Hopeless > 0, "%.2f%% admitted without the time", r.Hopeless)
-	miss(p.Healed && r.Recovery > 2, "recovery %.1f s", r.Recovery)
+	miss(p.Healed && r.Recovery > max(2, best.Recovery+0.5), "recovery %.1f s, oracle %.1f s", r.Recovery, best.Recovery)
 	miss(p.Settled && r.Backend > 1.25, "backend %.2f of unqueued", r.Backend)
 	miss(p.Refusals && r.Waited > 5, "%.1f%% of the refused waited 100 ms", r.Waited)
 	miss(p.Refusals && r.WaitedL > 1, "%.1f%% of the refused waited 100 ms later on", r.WaitedL)
@@ -106,7 +110,7 @@ func WriteTable(w io.Writer, rows []Row, laws []string) {
 	for _, r := range rows {
 		byCell[[3]string{r.Scenario, r.Phase, r.Law}] = r
 	}
-	fmt.Fprintf(w, "%-11s %-8s %7s %7s %6s %14s %12s %7s %6s %8s %11s ", "", "phase", "score", "oracle", "ratio", "critical", "late", "refused", "healed", "backend", "refusal")
+	fmt.Fprintf(w, "%-11s %-8s %7s %7s %6s %14s %12s %7s %11s %8s %11s ", "", "phase", "score", "oracle", "ratio", "critical", "late", "refused", "healed", "backend", "refusal")
 	for _, law := range laws[1:] {
 		fmt.Fprintf(w, "%10s", law)
 	}
@@ -115,8 +119,8 @@ func WriteTable(w io.Writer, rows []Row, laws []string) {
 		if r.Law != laws[0] {
 			continue
 		}
-		fmt.Fprintf(w, "%-11s %-8s %7.2f %7.2f %6.3f %7.2f/%6.2f %6.2f/%5.2f %7.2f %6.1f %8.2f %5.0f/%5.0f ",
-			r.Scenario, r.Phase, r.Score, r.Oracle, r.Ratio, r.Critical, r.CriticalOracle, r.Late, r.LateOracle, r.FalseRefusals, r.RecoveryS, r.Backend, r.RefusalP95MS, r.RefusalP99MS)
+		fmt.Fprintf(w, "%-11s %-8s %7.2f %7.2f %6.3f %7.2f/%6.2f %6.2f/%5.2f %7.2f %5.1f/%5.1f %8.2f %5.0f/%5.0f ",
+			r.Scenario, r.Phase, r.Score, r.Oracle, r.Ratio, r.Critical, r.CriticalOracle, r.Late, r.LateOracle, r.FalseRefusals, r.RecoveryS, r.RecoveryOracle, r.Backend, r.RefusalP95MS, r.RefusalP99MS)
 		for _, law := range laws[1:] {
 			fmt.Fprintf(w, "%10s", cell(byCell[[3]string{r.Scenario, r.Phase, law}]))
 		}
