@@ -111,6 +111,10 @@
 //     too few is lost throughput; it comes within some ten percent.
 //   - One limit, one resource. Cached and database routes behind one limit average
 //     into a number that is wrong for both: give them pools of their own.
+//   - X counts pieces of work. Where sizes differ a hundredfold, it moves with the mix
+//     that was let in more than with the limit, and trials are judged by that: behind
+//     pieces of 1 s beside pieces of 10 ms, on 8 slots, the limit wanders between 12
+//     and 48. Such work needs pools of its own, or [Fixed].
 //   - A shared backend: several processes probe it at once, and what one gains
 //     another loses. They still shrink under saturation, but share unevenly for seconds.
 //   - It does not see memory or the scheduler: package shed/pressure does.
