@@ -126,8 +126,8 @@ var docName = regexp.MustCompile(`^(\./[a-z/]+)\..*$`)
 
 var flagName = regexp.MustCompile(`^--?([a-z][a-z0-9-]*)`)
 
-// commandImport is a package of the command, whose flags a thin program has.
-var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/(cmd/headgate/[a-z]+|internal/size)"`)
+// commandImport is a package that reads the flags of a thin program.
+var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/(cmd/headgate/[a-z]+|internal/size|bench/sockets)"`)
 
 // wrongFlags looks for the flags of a program among its string literals.
 func wrongFlags(t *testing.T, dir string, args []string) string {

@@ -107,8 +107,7 @@ func TestThousandProcesses(t *testing.T) {
 	}
 }
 
-// A thousand replicas at three distances, with deploys, uneven traffic and a store
-// whose clock is its own.
+// A thousand replicas at three distances, with deploys and uneven traffic.
 func TestThousandReplicasAtADistance(t *testing.T) {
 	for _, c := range []struct {
 		rate  float64
