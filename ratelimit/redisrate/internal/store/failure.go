@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 
@@ -25,6 +26,7 @@ var answers = []struct {
 // WhyOf sorts an error of a call.
 func WhyOf(err error) account.Why {
 	var op *net.OpError
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return account.WhyNothing
@@ -37,10 +39,10 @@ func WhyOf(err error) account.Why {
 			}
 		}
 		return account.WhyError
+	case errors.As(err, &op) && op.Op == "dial", errors.As(err, &untrusted):
+		return account.WhyRefused // before a time-out: a call that was never sent cannot have run
 	case isTimeout(err):
 		return account.WhyTimeout
-	case errors.As(err, &op) && op.Op == "dial":
-		return account.WhyRefused
 	}
 	return account.WhyLost
 }

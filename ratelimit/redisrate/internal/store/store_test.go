@@ -2,8 +2,13 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +17,37 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/redistest"
 )
+
+// A call whose connection was never made cannot have charged anything, however long it
+// took to find out.
+func TestWhatWasNeverSentIsNotTakenForLate(t *testing.T) {
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	secure := httptest.NewTLSServer(nil)
+	defer secure.Close()
+	expired, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer cancel()
+
+	_, late := (&net.Dialer{}).DialContext(expired, "tcp", plain.Addr().String())
+	_, untrusted := tls.Dial("tcp", secure.Listener.Addr().String(), &tls.Config{ServerName: "example.com"})
+	for name, err := range map[string]error{
+		"a dial that times out":  late,
+		"a long dial":            &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+		"an untrusted authority": untrusted,
+		"nobody at the address":  &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"wrapped by the client":  fmt.Errorf("redis: %w", late),
+	} {
+		if got := WhyOf(err); got != account.WhyRefused {
+			t.Errorf("%s (%v) is %v", name, err, got)
+		}
+	}
+	if got := WhyOf(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}); got != account.WhyTimeout {
+		t.Errorf("an answer that does not come is %v", got)
+	}
+}
 
 func TestErrorsHaveNames(t *testing.T) {
 	for text, want := range map[string]account.Why{
