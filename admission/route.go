@@ -60,7 +60,7 @@ func CostOf(f func(*http.Request) int) RouteOption {
 // that does not name it. What f returns below 1 counts as 1. f runs before the decision,
 // so it must be quick and must not read the body; what it has to guess is put right with
 // [ChargeIn]. A nil f panics; a unit that is empty or named twice, one that no limit
-// counts, and more than [ratelimit.MaxUnits] are errors of At and New.
+// counts, and more than four units are errors of At and New.
 func CostIn(name string, f func(*http.Request) int) RouteOption {
 	if f == nil {
 		panic(fmt.Sprintf("admission: CostIn(%q, nil)", name))
@@ -190,7 +190,7 @@ func checkUnits(units []unit) error {
 			return fmt.Errorf("CostIn(%q) is given twice", u.name)
 		}
 		if !named.Set(u.name, 1) {
-			return fmt.Errorf("CostIn(%q): a route names up to %d units, each by a name", u.name, ratelimit.MaxUnits)
+			return fmt.Errorf("CostIn(%q): a route names up to four units, each by a name", u.name)
 		}
 	}
 	return nil

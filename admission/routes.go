@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate-go/headgate/admission/internal/spelling"
+	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
-	"github.com/headgate-go/headgate/queue"
 	"github.com/headgate-go/headgate/ratelimit"
 )
 
@@ -75,7 +75,7 @@ func newRules(table map[string]Rule, prev *rules, fits func(*route) error) (*rul
 			err = fits(rt)
 		}
 		if err == nil {
-			rt.id = queue.MostRoutes - i // those of At count from 1
+			rt.id = entry.MostRoutes - i // those of At count from 1
 			err = rs.add(pattern, rt, rule.anyCase)
 		}
 		if err != nil {

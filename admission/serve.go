@@ -268,7 +268,7 @@ func handBack(outer, inner *http.Request) {
 // policyNamed returns the policy of that name of l, which may be made of several.
 func policyNamed(name string, l ratelimit.Limiter, key ratelimit.Key) ratelimit.Policy {
 	if _, several := l.(ratelimit.Lister); several {
-		var room [ratelimit.MaxLimits]ratelimit.Policy
+		var room [6]ratelimit.Policy // as many as All takes; more would be allocated
 		for _, p := range ratelimit.AppendPolicies(room[:0], l, key) {
 			if p.Name == name {
 				return p

@@ -194,8 +194,8 @@ func TestWrongUnitsAreToldAtSetUp(t *testing.T) {
 	for want, opts := range map[string][]admission.RouteOption{
 		`CostIn("rows"): no limit counts it`: {admission.CostIn("rows", of)},
 		`CostIn("tokens") is given twice`:    {admission.CostIn("tokens", of), admission.CostIn("tokens", of)},
-		`CostIn(""): a route names up to 4`:  {admission.CostIn("", of)},
-		`CostIn("e"): a route names up to 4`: {admission.CostIn("a", of), admission.CostIn("b", of), admission.CostIn("c", of), admission.CostIn("d", of), admission.CostIn("e", of)},
+		`CostIn(""): a route names up to four`:  {admission.CostIn("", of)},
+		`CostIn("e"): a route names up to four`: {admission.CostIn("a", of), admission.CostIn("b", of), admission.CostIn("c", of), admission.CostIn("d", of), admission.CostIn("e", of)},
 		`Exempt excludes every other`:        {admission.Exempt(), admission.CostIn("tokens", of)},
 	} {
 		_, err := admission.New(admission.Options{Rate: tokens, Routes: map[string]admission.Rule{"/x": admission.AtLevel(priority.Normal, opts...)}})

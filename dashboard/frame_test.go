@@ -98,7 +98,7 @@ func TestAFrameShowsEverythingItIsGiven(t *testing.T) {
 	if g.Name != "edge" || g.Admitted != [4]int{0, 1, 0, 0} || g.Refused != [4]int{0, 0, 1, 0} || g.Reasons["capacity"] != g.Refused {
 		t.Errorf("gate %+v", g)
 	}
-	if len(g.Limits) != 2 || g.Limits[0].Name != "rate" || len(g.Pools[0].Waits) != queue.WaitBuckets {
+	if len(g.Limits) != 2 || g.Limits[0].Name != "rate" || len(g.Pools[0].Waits) != 14 {
 		t.Errorf("gate %+v", g)
 	}
 	if len(d.Stores) != 1 || !d.Stores[0].Degraded {

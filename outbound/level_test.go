@@ -49,7 +49,7 @@ func TestTransportUnderEverythingAtOnce(t *testing.T) {
 			for range 300 {
 				mu.Lock()
 				patience := time.Duration(1+random.IntN(4000)) * time.Millisecond
-				level := priority.FromIndex(random.IntN(priority.Count))
+				level := priority.All()[random.IntN(priority.Count)]
 				pause := time.Duration(random.IntN(30)) * time.Millisecond
 				mu.Unlock()
 				wg.Go(func() {

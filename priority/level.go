@@ -24,14 +24,8 @@ const Count = 4
 
 var names = [Count]string{"batch", "normal", "high", "critical"}
 
-// All returns the levels, least important first.
+// All returns the levels, least important first: All()[l.Index()] is l.
 func All() [Count]Level { return [Count]Level{Batch, Normal, High, Critical} }
-
-// FromIndex is the inverse of [Level.Index]. It panics when i is not in [0, Count).
-func FromIndex(i int) Level {
-	_ = names[i]
-	return Level(i) + Batch
-}
 
 // Index returns 0 for Batch up to Count-1 for Critical. An invalid level counts
 // as the nearest valid one, so that an index is always safe to use.
@@ -56,7 +50,7 @@ func Parse(s string) (Level, bool) {
 	s = strings.TrimSpace(s)
 	for i, name := range names {
 		if strings.EqualFold(s, name) {
-			return FromIndex(i), true
+			return All()[i], true
 		}
 	}
 	return Normal, false

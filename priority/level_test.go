@@ -15,10 +15,10 @@ func TestZeroLevelIsNormal(t *testing.T) {
 	}
 }
 
-func TestIndexAndFromIndexAreInverse(t *testing.T) {
+func TestIndexIsAPlaceInAll(t *testing.T) {
 	for i, l := range priority.All() {
-		if l.Index() != i || priority.FromIndex(i) != l {
-			t.Errorf("level %v: index %d, FromIndex(%d) = %v", l, l.Index(), i, priority.FromIndex(i))
+		if l.Index() != i || priority.All()[i] != l {
+			t.Errorf("level %v: index %d, All()[%d] = %v", l, l.Index(), i, priority.All()[i])
 		}
 	}
 }

@@ -262,7 +262,7 @@ func (c *Core) keep(now, admitted time.Time) {
 func (c *Core) allNeeds(now time.Time) (needs [priority.Count]time.Duration) {
 	for i := range needs {
 		if c.line.classes[i].due.len() > 0 {
-			needs[i] = c.meter.Needs(now, priority.FromIndex(i), c.flight.n+1)
+			needs[i] = c.meter.Needs(now, priority.All()[i], c.flight.n+1)
 		}
 	}
 	return needs

@@ -181,7 +181,7 @@ func crowd(b *testing.B, n int) (*queue.Core, []*queue.Waiter, time.Time) {
 	first = holder.Grant
 	waiters := make([]*queue.Waiter, n)
 	for i := range waiters {
-		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Caller: strconv.Itoa(i % 1009)}}
+		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.All()[i%3], Caller: strconv.Itoa(i % 1009)}}
 		if i%2 == 0 {
 			w.Deadline = now.Add(time.Hour + time.Duration(i*7919%n)*time.Millisecond)
 		}

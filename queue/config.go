@@ -73,7 +73,7 @@ func (c Config) settled() (Config, error) {
 	}
 	for i, s := range c.WaitingShare {
 		if math.IsNaN(s) || s <= 0 || s > 1 {
-			return c, fmt.Errorf("queue: WaitingShare[%v] = %v: must be above 0 and at most 1", priority.FromIndex(i), s)
+			return c, fmt.Errorf("queue: WaitingShare[%v] = %v: must be above 0 and at most 1", priority.All()[i], s)
 		}
 	}
 	return c, nil

@@ -107,7 +107,7 @@ func (c *Core) Next(now time.Time) *Waiter {
 	}
 	at := c.at(now)
 	c.sweep(now, at)
-	kept := c.hold.Kept(now, priority.FromIndex(max(c.line.highest(), 0)))
+	kept := c.hold.Kept(now, priority.All()[max(c.line.highest(), 0)])
 	if c.flight.n+kept >= c.limit {
 		return nil
 	}

@@ -117,7 +117,7 @@ func (m *model) next() (*Waiter, *modelRun) {
 	if len(m.waiting) == 0 || len(m.grants) >= limit || !others && hi < priority.Count-1 {
 		return nil, nil
 	}
-	if len(m.grants)+m.core.hold.Kept(m.now, priority.FromIndex(hi)) >= limit {
+	if len(m.grants)+m.core.hold.Kept(m.now, priority.All()[hi]) >= limit {
 		return nil, nil
 	}
 	class, side := hi, (*modelShare)(nil)

@@ -175,7 +175,7 @@ func (m *model) count(from, to int) (n int) {
 }
 
 func (m *model) offer() {
-	w := &Waiter{Ticket: Ticket{Level: priority.FromIndex(m.byte() % priority.Count), Caller: string(rune('a' + m.byte()%4)), Weight: 1 << (m.byte() % 3)}}
+	w := &Waiter{Ticket: Ticket{Level: priority.All()[m.byte()%priority.Count], Caller: string(rune('a' + m.byte()%4)), Weight: 1 << (m.byte() % 3)}}
 	if b := m.byte(); b%2 == 0 {
 		w.Deadline = m.now.Add(time.Duration(b) * time.Millisecond)
 	}

@@ -119,9 +119,6 @@ type times struct {
 	routes []mean // by Ticket.Route
 }
 
-// MostRoutes is the largest Ticket.Route that counts.
-const MostRoutes = 1024
-
 const (
 	unitTime = time.Millisecond // estimate without evidence: turns are equal in requests then
 
@@ -153,7 +150,7 @@ func (t *times) add(l priority.Level, route int, held time.Duration, slots int) 
 		t.all.add(held)
 	}
 	t.levels[l.Index()].add(held)
-	if route <= 0 || route > MostRoutes {
+	if route <= 0 || route > entry.MostRoutes {
 		return
 	}
 	for route >= len(t.routes) {

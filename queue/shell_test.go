@@ -63,7 +63,7 @@ func workload(seed uint64, n int) []job {
 		jobs[i] = job{
 			at:      at,
 			service: time.Duration(float64(5*time.Millisecond) + r.ExpFloat64()*float64(20*time.Millisecond)),
-			ticket:  queue.Ticket{Level: priority.FromIndex(r.IntN(priority.Count)), Caller: string(rune('a' + r.IntN(3)))},
+			ticket:  queue.Ticket{Level: priority.All()[r.IntN(priority.Count)], Caller: string(rune('a' + r.IntN(3)))},
 		}
 		if r.IntN(2) == 0 {
 			jobs[i].due = time.Duration(r.ExpFloat64() * float64(60*time.Millisecond))
@@ -180,7 +180,7 @@ func TestNothingIsLostUnderContention(t *testing.T) {
 				time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 				ctx, stop := contextFor(t, r)
 				defer stop()
-				g, err := s.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.FromIndex(r.IntN(4)), Caller: string(rune('a' + r.IntN(9)))})
+				g, err := s.Acquire(ctx, time.Now(), queue.Ticket{Level: priority.All()[r.IntN(4)], Caller: string(rune('a' + r.IntN(9)))})
 				if err != nil {
 					reasons[i] = err.(shed.Reason)
 					return

@@ -115,7 +115,7 @@ func (d *drill) run(seed uint64, rates [priority.Count]float64, length time.Dura
 		for ; l < priority.Count-1 && u >= rates[l]; l++ {
 			u -= rates[l]
 		}
-		d.offer(priority.FromIndex(l))
+		d.offer(priority.All()[l])
 	}
 	d.until(end)
 }

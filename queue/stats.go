@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
@@ -21,7 +20,7 @@ type Stats struct {
 
 	Admitted [priority.Count]uint64                   // slots given, by level
 	Waited   uint64                                   // of those, after a wait
-	Waits    [WaitBuckets]uint64                      // how long they had; index with WaitBound
+	Waits    [waitBuckets]uint64                      // how long they had: below 1 ms, below twice as much in each further one, in the last without a bound
 	Refused  [priority.Count][shed.ReasonCount]uint64 // the others, by level and reason
 
 	SlotTime    [priority.Count]time.Duration // slots × time held of the work that has ended, by level
@@ -39,7 +38,7 @@ type Stats struct {
 type tally struct {
 	admitted [priority.Count]uint64
 	waited   uint64
-	waits    [WaitBuckets]uint64
+	waits    [waitBuckets]uint64
 	refused  [priority.Count][shed.ReasonCount]uint64
 	cause    shed.Cause // why the limit last moved
 	moves    [shed.CauseCount]uint64
@@ -84,19 +83,9 @@ func (s *Stats) waiting(l *line) {
 	}
 }
 
-// WaitBuckets is the number of buckets of Stats.Waits.
-const WaitBuckets = 14
+const waitBuckets = 14
 
-// WaitBound returns what the waits in bucket i stay below: 1 ms for the first, twice
-// as much for each further one. The last bucket has no bound; WaitBound returns
-// [entry.Forever] for it.
-func WaitBound(i int) time.Duration {
-	if i >= WaitBuckets-1 {
-		return entry.Forever
-	}
-	return time.Millisecond << i
-}
-
+// waitBucket returns the place of a wait in Stats.Waits.
 func waitBucket(d time.Duration) int {
-	return min(bits.Len64(uint64(max(d, 0)/time.Millisecond)), WaitBuckets-1)
+	return min(bits.Len64(uint64(max(d, 0)/time.Millisecond)), waitBuckets-1)
 }

@@ -87,7 +87,7 @@ type Ticket struct {
 	Bytes    int64         // announced size of its body, counted only when the queue has a bound in bytes
 	Weight   int           // its caller's part of the slots, beside other callers of the level; zero: 1; at most 1000
 	Slots    int           // how many slots it takes at once; zero: 1; more than the limit in force: the whole limit, alone
-	Route    int           // what kind of work it is, an index of the program's own from 1 to MostRoutes, for estimates of its time; zero: its level's
+	Route    int           // what kind of work it is, an index of the program's own from 1 to 1024, for estimates of its time; zero: its level's
 }
 
 // Grant is a slot that was taken: a small value, valid until it is released. The

@@ -208,7 +208,7 @@ func TestNoWorkIsLost(t *testing.T) {
 		for i := range ends {
 			pushers.Go(func() {
 				time.Sleep(time.Duration(i*i%997) * time.Millisecond)
-				if q.Push(time.Now(), i, queue.Ticket{Level: priority.FromIndex(i % 4), Caller: string(rune('a' + i%5))}) != nil {
+				if q.Push(time.Now(), i, queue.Ticket{Level: priority.All()[i%4], Caller: string(rune('a' + i%5))}) != nil {
 					count(i)
 				}
 			})

@@ -13,7 +13,7 @@ import (
 func (l *line) mayExpire(at time.Duration, m *entry.Meter) bool {
 	for i := range l.classes {
 		due := l.classes[i].due.first()
-		if due != never && due-m.Most(priority.FromIndex(i)) <= at {
+		if due != never && due-m.Most(priority.All()[i]) <= at {
 			return true
 		}
 	}

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// MaxLimits is how many limits one decision may be made of.
-const MaxLimits = 6
+const maxLimits = 6 // that one decision may be made of
 
 // All returns a limiter that admits what every one of its parts admits: all are
 // charged or none is. Parts that are themselves made by All are taken apart first;
-// none at all is [Unlimited]. More than [MaxLimits], nil, and two parts of one name
+// none at all is [Unlimited]. More than six, nil, and two parts of one name
 // are errors from Validate: a client is told by name which limit it met.
 //
 // Parts are asked in order: put the narrowest first and a limit shared by all callers
@@ -52,8 +51,8 @@ func newAllOf(limits []Limiter) *allOf {
 		a.places[i].first = n
 		n += a.places[i].width
 	}
-	if n > MaxLimits {
-		a.err = fmt.Errorf("ratelimit: All has %d limits, may have %d", n, MaxLimits)
+	if n > maxLimits {
+		a.err = fmt.Errorf("ratelimit: All has %d limits, may have %d", n, maxLimits)
 	}
 	if i := slices.Index(limits, nil); i >= 0 {
 		a.err = fmt.Errorf("ratelimit: All: limit %d is nil", i+1)

@@ -80,7 +80,7 @@ func TiersFunc(fallback Plan, pick func(Key) Plan, opts ...Option) *Buckets {
 }
 
 func newBuckets(rest Plan, name string, opts []Option) *Buckets {
-	b := &Buckets{settings: settings{name: name, maxKeys: DefaultMaxKeys}}
+	b := &Buckets{settings: settings{name: name, maxKeys: table.DefaultMaxKeys}}
 	for _, opt := range opts {
 		opt(&b.settings)
 	}
@@ -100,15 +100,12 @@ type settings struct {
 	shared  bool // one bucket for all keys
 }
 
-// DefaultMaxKeys bounds the table of a limiter that does not say otherwise.
-const DefaultMaxKeys = 1_000_000
-
 // Name names the limit in headers, metrics and logs. The default is "default", or
 // "global" for [Global]. A reload keeps the balances of a limit of the same name.
 func Name(name string) Option { return func(s *settings) { s.name = name } }
 
 // MaxKeys bounds how many keys have a bucket of their own, some 90 bytes each;
-// further keys share one. The default is [DefaultMaxKeys].
+// further keys share one. The default is a million.
 func MaxKeys(n int) Option { return func(s *settings) { s.maxKeys = n } }
 
 func (s *settings) validate() error {

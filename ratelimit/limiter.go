@@ -91,7 +91,7 @@ type Grant struct {
 // Parts are what [All] remembers of its parts' grants. It is to be kept with the
 // Mark, and only All reads it.
 type Parts struct {
-	marks [MaxLimits]uint64
+	marks [maxLimits]uint64
 	held  uint8 // which parts have something to give back
 }
 

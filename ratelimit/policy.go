@@ -69,3 +69,26 @@ func (s Source) String() string {
 	}
 	return sourceNames[s]
 }
+
+// Fail says what happens to requests while the store that counts them does not answer.
+type Fail uint8
+
+// The policies for an outage of a store.
+const (
+	FailShare  Fail = iota // each process decides alone, by its part of the limit; the default
+	FailOpen               // everything is let through
+	FailClosed             // everything is refused
+)
+
+// String returns the policy's name in logs.
+func (f Fail) String() string {
+	switch f {
+	case FailShare:
+		return "share"
+	case FailOpen:
+		return "open"
+	case FailClosed:
+		return "closed"
+	}
+	return "unknown"
+}

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// MaxUnits is how many units beside requests one request may name.
-const MaxUnits = 4
+const maxUnits = 4
 
 // Units is what one request takes of limits that count something else than requests:
-// tokens of a language model, bytes, rows. The zero value takes nothing of them. It is
+// tokens of a language model, bytes, rows; up to four of them. The zero value takes nothing of them. It is
 // not safe for concurrent use.
 type Units struct {
-	all  [MaxUnits]amount
+	all  [maxUnits]amount
 	used int
 }
 
@@ -29,12 +28,12 @@ type amount struct {
 // Set says how much of a unit the request takes; below 1 counts as 1, so that an
 // estimate of nothing does not pass a limit that is in debt. The last word on a unit
 // counts. It reports false, and sets nothing, for a unit without a name and for more than
-// [MaxUnits] of them.
+// four of them.
 func (u *Units) Set(unit string, n int) bool {
 	i := slices.IndexFunc(u.all[:u.used], func(a amount) bool { return a.unit == unit })
 	switch {
 	case i >= 0:
-	case unit == "" || u.used == MaxUnits:
+	case unit == "" || u.used == maxUnits:
 		return false
 	default:
 		i, u.used = u.used, u.used+1

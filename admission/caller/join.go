@@ -117,9 +117,9 @@ func AtMost(l priority.Level) LevelBound { return -AtLeast(l) }
 func (b LevelBound) Apply(route priority.Level) priority.Level {
 	switch i := int(b); {
 	case i > 0 && i <= priority.Count:
-		return max(route, priority.FromIndex(i-1))
+		return max(route, priority.All()[i-1])
 	case i < 0 && i >= -priority.Count:
-		return min(route, priority.FromIndex(-i-1))
+		return min(route, priority.All()[-i-1])
 	}
 	return route
 }

@@ -142,7 +142,7 @@ func newCrowd(n int) (*crowdOf, error) {
 	c := &crowdOf{core: core, now: time.Now(), holder: new(queue.Waiter), vip: queue.Waiter{Ticket: queue.Ticket{Level: priority.Critical}}}
 	core.Offer(c.now, c.holder)
 	for i := range n {
-		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.FromIndex(i % 3), Caller: strconv.Itoa(i % 1009)}}
+		w := &queue.Waiter{Ticket: queue.Ticket{Level: priority.All()[i%3], Caller: strconv.Itoa(i % 1009)}}
 		if i%2 == 0 {
 			w.Deadline = c.now.Add(time.Hour + time.Duration(i*7919%n)*time.Millisecond)
 		}

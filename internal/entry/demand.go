@@ -59,7 +59,7 @@ func (d *Demand) Rate(now time.Time, l priority.Level) float64 {
 // From returns how many arrive per second of this level and of those above it.
 func (d *Demand) From(now time.Time, l priority.Level) (perSecond float64) {
 	for i := l.Index(); i < priority.Count; i++ {
-		perSecond += d.Rate(now, priority.FromIndex(i))
+		perSecond += d.Rate(now, priority.All()[i])
 	}
 	return perSecond
 }

@@ -97,7 +97,7 @@ func (g *gate) levels(lines []line, s admission.Stats, now time.Time) []line {
 		}
 		news := now.Sub(g.shedAt[i]) >= calm
 		g.shedAt[i] = now
-		level := priority.FromIndex(i)
+		level := priority.All()[i]
 		if news && g.may(topic{"shed", level.String()}, now) {
 			severity := slog.LevelWarn
 			if level == priority.Critical {

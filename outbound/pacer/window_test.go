@@ -25,7 +25,7 @@ func TestNoWindowExceedsBurstAndRate(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 400 {
 				patience := time.Duration(random.IntN(2000)) * time.Millisecond
-				level := priority.FromIndex(random.IntN(priority.Count))
+				level := priority.All()[random.IntN(priority.Count)]
 				gaveBack := random.IntN(10) == 0
 				wg.Go(func() {
 					ctx, cancel := context.WithTimeout(priority.NewContext(t.Context(), level), patience)

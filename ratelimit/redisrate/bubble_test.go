@@ -238,12 +238,12 @@ func TestOutageRunsItsCourse(t *testing.T) {
 }
 
 func TestOutagePolicies(t *testing.T) {
-	for o, want := range map[Outage]ratelimit.Source{FailOpen: ratelimit.SourceOpen, FailClosed: ratelimit.SourceClosed} {
+	for o, want := range map[ratelimit.Fail]ratelimit.Source{ratelimit.FailOpen: ratelimit.SourceOpen, ratelimit.FailClosed: ratelimit.SourceClosed} {
 		inBubble(t, 1, 10, []option{onOutage(o)}, func(t *testing.T, l *Limiter, s *sick) {
 			s.set("refuses")
 			admit(l, "a", 5)
 			d := take(l, "a", 1, 0)
-			if d.Source != want || d.OK != (o == FailOpen) || !d.OK && d.Wait < time.Second {
+			if d.Source != want || d.OK != (o == ratelimit.FailOpen) || !d.OK && d.Wait < time.Second {
 				t.Errorf("%v: %+v", o, d)
 			}
 		})

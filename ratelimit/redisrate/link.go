@@ -253,7 +253,7 @@ func (k *link) sayLocked(t time.Duration) {
 	n := max(1, c.MinPeers, k.peers.Count())
 	c.log.LogAttrs(context.Background(), level, text,
 		slog.String("limit", c.name), slog.String("state", b.State.String()),
-		slog.String("why", b.Why.String()), slog.String("policy", Outage(c.Fallback).String()),
+		slog.String("why", b.Why.String()), slog.String("policy", c.OnOutage.String()),
 		slog.Int("peers", n), slog.Float64("rate", c.Limit.Rate),
 		slog.Float64("share", c.Limit.Rate*c.Portion/float64(n)),
 		slog.Int("changes_unlogged", k.quiet))

@@ -12,19 +12,6 @@ import (
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 )
 
-// Outage says what happens to requests while the store is away.
-type Outage uint8
-
-// The policies for an outage.
-const (
-	FailShare  Outage = iota // each process admits its share of the ceiling; the default
-	FailOpen                 // everything is let through
-	FailClosed               // everything is refused
-)
-
-// String returns the policy's name in logs.
-func (o Outage) String() string { return [...]string{"share", "open", "closed"}[o] }
-
 // Options are what may be set. The zero value is good; negative numbers are errors from
 // Validate.
 type Options struct {
@@ -39,7 +26,7 @@ type Options struct {
 	Version int64
 
 	// OnOutage says what happens while the store is away.
-	OnOutage Outage
+	OnOutage ratelimit.Fail
 
 	// MinPeers is the least number of processes to divide the ceiling by while the store
 	// is away; 0: 1. Without it, a process that has never met the store takes the whole
@@ -101,7 +88,7 @@ func (o Options) config() config {
 		maxKeys: cmp.Or(o.MaxKeys, 1<<16),
 		log:     cmp.Or(o.Logger, slog.Default()),
 	}
-	c.Limit.Version, c.Fallback = o.Version, account.Fallback(o.OnOutage)
+	c.Limit.Version, c.OnOutage = o.Version, o.OnOutage
 	c.MinPeers, c.Portion = cmp.Or(o.MinPeers, c.MinPeers), cmp.Or(o.Portion, c.Portion)
 	c.Law.Tau, c.Law.Ahead = cmp.Or(o.Interval, c.Law.Tau), cmp.Or(o.Ahead, c.Law.Ahead)
 	if o.NoLeases {
@@ -130,8 +117,8 @@ func (c *config) validate() error {
 	switch {
 	case c.Limit.Version < 0 || c.Limit.Version > 1<<53:
 		return fmt.Errorf("redisrate: Version %d is not between 0 and 2^53", c.Limit.Version)
-	case c.Fallback > account.FallClosed:
-		return fmt.Errorf("redisrate: OnOutage %d is not one of the policies", c.Fallback)
+	case c.OnOutage > ratelimit.FailClosed:
+		return fmt.Errorf("redisrate: OnOutage %d is not one of the policies", uint8(c.OnOutage))
 	case c.MinPeers < 1 || c.MinPeers > 1_000_000:
 		return fmt.Errorf("redisrate: MinPeers %d is not between 1 and 1000000", c.MinPeers)
 	case !(c.Portion > 0 && c.Portion <= 1):

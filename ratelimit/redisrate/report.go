@@ -176,7 +176,7 @@ func (l *Limiter) Health() (warning string, ok bool) {
 		said = ": " + *text
 	}
 	return fmt.Sprintf("shared ceiling %q is %s for %s, requests are decided by policy %q (%s%s)",
-		l.conf.name, state, since.Round(time.Second), Outage(l.conf.Fallback), why, said), false
+		l.conf.name, state, since.Round(time.Second), l.conf.OnOutage, why, said), false
 }
 
 var _ ratelimit.Stored = (*Limiter)(nil)

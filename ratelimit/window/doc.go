@@ -39,7 +39,7 @@
 //
 // # When the counter is slow or away
 //
-// A call to a foreign counter is given Options.Timeout, and Options.Fallback says what happens
+// A call to a foreign counter is given Options.Timeout, and Options.OnOutage says what happens
 // without its answer: this process' own count decides (the default), every
 // request passes, or none. A caller never sees an error. After a failure the counter is
 // left alone for a second.

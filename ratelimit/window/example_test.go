@@ -43,7 +43,7 @@ func ExampleNew() {
 func ExampleMustNew_counter() {
 	// Any counter made for httprate, such as one in Redis; here, httprate's own.
 	shared := httprate.NewLocalLimitCounter(24 * time.Hour)
-	daily := window.MustNew(window.Options{Quota: 2, Length: 24 * time.Hour, Counter: shared, Fallback: window.Local})
+	daily := window.MustNew(window.Options{Quota: 2, Length: 24 * time.Hour, Counter: shared, OnOutage: ratelimit.FailShare})
 	for range 3 {
 		d := daily.Take(context.Background(), midnight, ratelimit.Key{ID: "acme"}, 1, 0)
 		fmt.Println(d.OK, d.Source)

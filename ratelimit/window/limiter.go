@@ -168,11 +168,11 @@ func (a *asked) answer(d *ratelimit.Decision) {
 // alone decides without the foreign counter.
 func (l *Limiter) alone(key ratelimit.Key, a *asked) ratelimit.Source {
 	if l.counts.remote != nil {
-		switch l.opts.Fallback {
-		case Open:
+		switch l.opts.OnOutage {
+		case ratelimit.FailOpen:
 			a.ok = true
 			return ratelimit.SourceOpen
-		case Closed:
+		case ratelimit.FailClosed:
 			a.now = a.quota
 			return ratelimit.SourceClosed
 		}

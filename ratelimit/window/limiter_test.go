@@ -200,7 +200,7 @@ func TestBadConfigurationNamesTheField(t *testing.T) {
 		"Length is 8808h": {Quota: 1, Length: 367 * day},
 		"MaxKeys":         {Quota: 1, Length: day, MaxKeys: -1},
 		"Timeout":         {Quota: 1, Length: day, Timeout: -1},
-		"Fallback":        {Quota: 1, Length: day, Fallback: 9},
+		"OnOutage":        {Quota: 1, Length: day, OnOutage: 9},
 		`Plans: "pro"`:    {Quota: 1, Length: day, Plans: map[string]int{"pro": -1}},
 		"Length or Each":  {Quota: 1, Length: day, Each: "day", Zone: time.UTC},
 		`Each is "week"`:  {Quota: 1, Each: "week", Zone: time.UTC},
@@ -255,18 +255,18 @@ func TestACounterThatIsAwayIsNoError(t *testing.T) {
 		"panics": func() error { panic("away") },
 	}
 	for fault, get := range faults {
-		for away, want := range map[Away]struct {
+		for away, want := range map[ratelimit.Fail]struct {
 			passed int
 			source ratelimit.Source
 		}{
-			Local:  {3, ratelimit.SourceShare},
-			Open:   {10, ratelimit.SourceOpen},
-			Closed: {0, ratelimit.SourceClosed},
+			ratelimit.FailShare:  {3, ratelimit.SourceShare},
+			ratelimit.FailOpen:   {10, ratelimit.SourceOpen},
+			ratelimit.FailClosed: {0, ratelimit.SourceClosed},
 		} {
 			t.Run(fmt.Sprint(fault, " ", away), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := broken{httprate.NewLocalLimitCounter(day), get}
-					l := MustNew(Options{Quota: 3, Length: day, Counter: b, Fallback: away, Timeout: 50 * time.Millisecond})
+					l := MustNew(Options{Quota: 3, Length: day, Counter: b, OnOutage: away, Timeout: 50 * time.Millisecond})
 					start, passed := time.Now(), 0
 					for range 10 {
 						d := take(l, midnight, "a", 1)
@@ -275,7 +275,7 @@ func TestACounterThatIsAwayIsNoError(t *testing.T) {
 						}
 						if d.OK {
 							passed++
-						} else if away == Closed && d.Wait != time.Second {
+						} else if away == ratelimit.FailClosed && d.Wait != time.Second {
 							t.Errorf("closed: wait %v, want a second", d.Wait)
 						}
 					}

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"github.com/headgate-go/headgate/ratelimit"
+	"github.com/headgate-go/headgate/ratelimit/internal/table"
 )
 
 // Options configure a limiter. They are configuration only: the same Options may make
@@ -25,32 +27,16 @@ type Options struct {
 
 	Name     string                // in headers, metrics and logs; empty: "quota"
 	Plans    map[string]int        // quotas by plan: zero admits nothing, [Unlimited] everything; other plans have Quota
-	MaxKeys  int                   // counted in a window; further keys share one count; 0: [ratelimit.DefaultMaxKeys]
+	MaxKeys  int                   // counted in a window; further keys share one count; 0: a million
 	Counter  httprate.LimitCounter // counts instead of this process' memory: any made for httprate, told quota and length at set-up
 	Timeout  time.Duration         // of a decision by Counter; 0: 100 ms
-	Fallback Away                  // decides while Counter is slow or away
+	OnOutage ratelimit.Fail        // what happens while Counter is slow or away; 0: this process counts alone
 }
 
-// Away is a policy for a counter that does not answer.
-type Away uint8
-
-// What happens without an answer.
-const (
-	Local  Away = iota // this process' own count decides
-	Open               // every request passes
-	Closed             // no request passes
-)
-
 func (o Options) withDefaults() Options {
-	if o.Name == "" {
-		o.Name = "quota"
-	}
-	if o.MaxKeys == 0 {
-		o.MaxKeys = ratelimit.DefaultMaxKeys
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 100 * time.Millisecond
-	}
+	o.Name = cmp.Or(o.Name, "quota")
+	o.MaxKeys = cmp.Or(o.MaxKeys, table.DefaultMaxKeys)
+	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
 	o.Plans = maps.Clone(o.Plans)
 	return o
 }
@@ -63,8 +49,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("MaxKeys is %d, must not be negative", o.MaxKeys)
 	case o.Timeout < 0:
 		return fmt.Errorf("Timeout is %v, must not be negative", o.Timeout)
-	case o.Fallback > Closed:
-		return fmt.Errorf("Fallback is %d, must be Local, Open or Closed", o.Fallback)
+	case o.OnOutage > ratelimit.FailClosed:
+		return fmt.Errorf("OnOutage is %d, must be FailShare, FailOpen or FailClosed", uint8(o.OnOutage))
 	}
 	for plan, quota := range o.Plans {
 		if quota < 0 {

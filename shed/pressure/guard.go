@@ -109,7 +109,7 @@ func (g *gauge) Sheds(now time.Time, l priority.Level, caller string) bool {
 
 // Lowest returns the lowest level that is still let in, at least in part.
 func (g *gauge) Lowest(now time.Time) priority.Level {
-	return priority.FromIndex(min(g.read(now)/g.steps, priority.Count-1))
+	return priority.All()[min(g.read(now)/g.steps, priority.Count-1)]
 }
 
 // read reads the signals if it is time, and returns the severity in force.

@@ -51,7 +51,7 @@ func replayed(t *testing.T, o Options, records []traffic.Record) *Result {
 // each on a goroutine of its own in fake time, and compares every reason.
 func TestReplayIsWhatTheGateDoes(t *testing.T) {
 	records := random(600, 7)
-	level := func(route uint16) priority.Level { return priority.FromIndex(int(route)) }
+	level := func(route uint16) priority.Level { return priority.All()[int(route)] }
 	for name, o := range map[string]Options{
 		"open":     {Limit: shed.Fixed(100), MaxWait: 50 * ms},
 		"rates":    {Rate: ratelimit.PerKey(20, 10), Limit: shed.Fixed(100), MaxWait: 50 * ms},

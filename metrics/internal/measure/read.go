@@ -122,7 +122,7 @@ func (o *Observer) emitQueues(emit Emit) {
 	now := time.Now()
 	for _, q := range queues {
 		for l, n := range q.Waiting() {
-			emit(WorkDepth, float64(n), q.name, priority.FromIndex(l).String())
+			emit(WorkDepth, float64(n), q.name, priority.All()[l].String())
 		}
 		emit(WorkOldest, q.Oldest(now).Seconds(), q.name)
 		emit(WorkDropped, float64(q.Dropped()), q.name)

@@ -18,7 +18,7 @@ func emitGate(emit Emit, g admission.Stats) {
 	for l := range g.Shadowed {
 		for r, n := range g.Shadowed[l] {
 			if n > 0 {
-				emit(Shadowed, float64(n), g.Name, priority.FromIndex(l).String(), shed.Reason(r).String())
+				emit(Shadowed, float64(n), g.Name, priority.All()[l].String(), shed.Reason(r).String())
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func emitPool(emit Emit, gate string, p admission.PoolStats) {
 	}
 	emit(InFlight, float64(p.InFlight), gate, p.Name)
 	for l := range p.Waiting {
-		level := priority.FromIndex(l).String()
+		level := priority.All()[l].String()
 		emit(QueueDepth, float64(p.Waiting[l]), gate, p.Name, level)
 		emit(QueueBytes, float64(p.WaitingBytes[l]), gate, p.Name, level)
 		emit(SlotSeconds, p.SlotTime[l].Seconds(), gate, p.Name, level)

@@ -28,7 +28,7 @@ type visits struct {
 func newVisits(to Instruments, gate, pool string) *visits {
 	v := &visits{gate: gate, pool: pool}
 	for l := range priority.Count {
-		level := priority.FromIndex(l).String()
+		level := priority.All()[l].String()
 		for o := range outcomes {
 			v.ended[l][o] = to.Counter(Requests, gate, pool, level, shed.Outcome(o).String(), shed.Admitted.String())
 		}

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// DefaultMaxKeys bounds the table of a limiter that does not say otherwise.
+const DefaultMaxKeys = 1_000_000
+
 // Table holds the buckets of a limiter's keys: bounded, sharded, without pointers
 // and without a goroutine. Keys are known by a seeded 128-bit hash only, so that
 // no caller can aim at another's bucket. Only buckets that are full again are

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/headgate-go/headgate/ratelimit/redisrate"
+	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/account"
 	"github.com/headgate-go/headgate/ratelimit/redisrate/internal/store"
 )
@@ -63,16 +63,16 @@ type Permit struct {
 // Options are what may be set. The zero value is good; negative numbers are errors from
 // Validate.
 type Options struct {
-	TTL      time.Duration    // how long a permit outlives its process; 0: 10 s
-	OnOutage redisrate.Outage // while the store is away: FailShare gives each process its part of the cap, at least one, counting what it holds
-	MinPeers int              // the least number of processes to divide the cap by meanwhile; 0: 1
+	TTL      time.Duration  // how long a permit outlives its process; 0: 10 s
+	OnOutage ratelimit.Fail // while the store is away: FailShare gives each process its part of the cap, at least one, counting what it holds
+	MinPeers int            // the least number of processes to divide the cap by meanwhile; 0: 1
 }
 
 type config struct {
 	name     string
 	most     int
 	ttl      time.Duration
-	outage   redisrate.Outage
+	outage   ratelimit.Fail
 	minPeers int
 	budget   time.Duration
 }
@@ -101,8 +101,8 @@ func (c *config) validate() error {
 		return fmt.Errorf("semaphore: the cap %d is not between 1 and 1e9", c.most)
 	case c.ttl < time.Second || c.ttl > time.Hour:
 		return fmt.Errorf("semaphore: TTL %v is not between 1s and 1h", c.ttl)
-	case c.outage > redisrate.FailClosed:
-		return fmt.Errorf("semaphore: OnOutage %d is not one of the policies", c.outage)
+	case c.outage > ratelimit.FailClosed:
+		return fmt.Errorf("semaphore: OnOutage %d is not one of the policies", uint8(c.outage))
 	case c.minPeers < 1:
 		return fmt.Errorf("semaphore: MinPeers %d is below 1", c.minPeers)
 	}
@@ -193,7 +193,7 @@ func (s *Semaphore) local() (*Permit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	part := max(1, s.conf.most/max(1, s.conf.minPeers, s.peers.Count()))
-	if s.closed || s.conf.outage == redisrate.FailClosed || s.conf.outage == redisrate.FailShare && len(s.held) >= part {
+	if s.closed || s.conf.outage == ratelimit.FailClosed || s.conf.outage == ratelimit.FailShare && len(s.held) >= part {
 		return nil, ErrFull
 	}
 	p := s.newLocked()

@@ -1,6 +1,10 @@
 package account
 
-import "time"
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
 
 // What an account does while the store is out of reach, and on its return.
 
@@ -33,7 +37,7 @@ func (a *Account) OutOfReach(t, failed time.Duration) {
 		return
 	}
 	deficit := 0.0
-	if a.conf.Fallback == fallShare {
+	if a.conf.OnOutage == ratelimit.FailShare {
 		deficit = a.share.deficit(t)
 	}
 	a.unheard.mark(failed, deficit)
@@ -65,7 +69,7 @@ func (a *Account) Rejoin(t time.Duration) (call bool) {
 func (a *Account) comeBack(t time.Duration) {
 	a.away = false
 	a.unheard.spent = max(0, a.unheard.spent)
-	if t-a.since >= briefly && a.conf.Fallback == fallShare {
+	if t-a.since >= briefly && a.conf.OnOutage == ratelimit.FailShare {
 		a.settle = t + settleTime
 	}
 }

@@ -146,10 +146,10 @@ func (a *Account) earliest(n int) time.Duration {
 
 // lookAway decides while the store is away.
 func (a *Account) lookAway(t time.Duration, cost int, patience time.Duration) Verdict {
-	switch a.conf.Fallback {
-	case fallOpen:
+	switch a.conf.OnOutage {
+	case ratelimit.FailOpen:
 		return Verdict{Ok: true, Source: ratelimit.SourceOpen}
-	case FallClosed:
+	case ratelimit.FailClosed:
 		return Verdict{Wait: max(a.next-t, time.Second), Source: ratelimit.SourceClosed}
 	}
 	wait := max(a.share.wait(t, cost), a.pause-t, 0)
@@ -160,7 +160,7 @@ func (a *Account) lookAway(t time.Duration, cost int, patience time.Duration) Ve
 // was last heard lets this process' part of it through; the call's grant pays for it
 // when it comes, and else the bucket is charged.
 func (a *Account) TakeLate(t time.Duration, cost int) Verdict {
-	if a.conf.Fallback == FallClosed {
+	if a.conf.OnOutage == ratelimit.FailClosed {
 		return Verdict{Wait: max(a.view.Trip, time.Millisecond), Source: ratelimit.SourceClosed}
 	}
 	entitled := float64(a.held) + a.entitled(t) - float64(a.advance)

@@ -1,26 +1,20 @@
 package account
 
-import "time"
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
 
 // Config is what an account is made with. It is not changed after set-up.
 type Config struct {
 	Limit    Limit
 	Law      Law
-	Fallback Fallback
-	MinPeers int           // least number of processes to divide by while the store is away
-	Portion  float64       // part of the ceiling that all shares make up, in (0, 1]
-	believe  time.Duration // how long the store's last word is believed
+	OnOutage ratelimit.Fail // what decides while the store is away
+	MinPeers int            // least number of processes to divide by while the store is away
+	Portion  float64        // part of the ceiling that all shares make up, in (0, 1]
+	believe  time.Duration  // how long the store's last word is believed
 }
-
-// Fallback says what decides while the store is away.
-type Fallback uint8
-
-// The fallbacks.
-const (
-	fallShare  Fallback = iota // the process' share
-	fallOpen                   // everything passes
-	FallClosed                 // nothing passes
-)
 
 // Defaults returns everything but the limit.
 func Defaults() Config {

@@ -1,6 +1,10 @@
 package account
 
-import "time"
+import (
+	"time"
+
+	"github.com/headgate-go/headgate/ratelimit"
+)
 
 // What an account says to the store, when, and what it makes of the answer.
 
@@ -59,7 +63,7 @@ func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) 
 	}
 	r.Debit = a.unheard.tell(a.inForce.Burst)
 	a.flights.start(t, &r)
-	if a.away && a.conf.Fallback == fallShare {
+	if a.away && a.conf.OnOutage == ratelimit.FailShare {
 		r.Lack = a.lack(t)
 	}
 	r.Charge = -int64(a.credit) * Micro
