@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission/caller"
+	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/proxy"
 	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 	"github.com/headgate-go/headgate/policy"
 )
@@ -158,9 +159,19 @@ type source struct {
 // through at, which knows the lines.
 type settings struct {
 	Config
-	doc       *policy.Document
-	patterns  *http.ServeMux    // of gate.routes, once those are known to be right
-	addresses *caller.Addresses // of gate.client_ip; nil where that is wrong
+	doc      *policy.Document
+	patterns *http.ServeMux // of gate.routes
+	derived  proxy.InForce
+}
+
+// derive works out once what each request asks for, of settings that are known to be right.
+func (s *settings) derive() {
+	s.patterns = upstream.Patterns(s.Gate.Routes)
+	addresses, _ := caller.NewAddresses(s.clientIP())
+	s.derived = proxy.InForce{
+		Addresses: addresses, AddressField: http.CanonicalHeaderKey(cmp.Or(s.Gate.ClientIP.Header, "X-Forwarded-For")),
+		Methods: s.tellsMethodsApart(), Credentials: s.credentials(),
+	}
 }
 
 // load reads the defaults, the file over them, the command line over both. With a change
@@ -190,8 +201,6 @@ func (s source) load(changed *policy.Document) (*settings, error) {
 		c.Admin = ""
 	}
 	c.Upstream.URL = cmp.Or(s.upstream, c.Upstream.URL)
-	// What is wrong with them, the options of the gate tell with the line.
-	c.addresses, _ = caller.NewAddresses(c.clientIP())
 	return c, c.doc.At(c.validate())
 }
 

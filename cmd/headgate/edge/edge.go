@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/logs"
 	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/proxy"
 	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/store"
@@ -90,7 +89,7 @@ func (e *edge) build(c *settings) error {
 	if err != nil {
 		return c.doc.At(err)
 	}
-	c.patterns = upstream.Patterns(c.Gate.Routes)
+	c.derive()
 	if e.gate, err = admission.New(opts); err != nil {
 		return err
 	}
@@ -124,14 +123,8 @@ func (e *edge) chain(c *settings) http.Handler {
 	inner := proxy.New(proxy.Options{
 		Upstream: c.Upstream.parsed, PreserveHost: c.Upstream.PreserveHost, Transport: e.outbound,
 		Upgrades: c.upgrades(), Stall: c.stall(), MaxBody: int64(c.MaxBody), BodyRate: c.bodyRate(),
-		Underscores: c.underscores(),
-		Addresses: func() (*caller.Addresses, string) {
-			now := e.inForce.Load()
-			return now.addresses, now.Gate.ClientIP.Header
-		},
-		Methods:     func() bool { return e.inForce.Load().tellsMethodsApart() },
-		Credentials: func() []string { return e.inForce.Load().credentials() },
-		Retried:     c.Upstream.Retry == upstream.RetrySafe, Log: e.log,
+		Underscores: c.underscores(), Retried: c.Upstream.Retry == upstream.RetrySafe,
+		InForce: func() proxy.InForce { return e.inForce.Load().derived }, Log: e.log,
 	})
 	if c.Upstream.Signals.Throttle == upstream.ThrottleRoute {
 		inner = upstream.Routes(func() *http.ServeMux { return e.inForce.Load().patterns }, inner)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/admission"
-	"github.com/headgate-go/headgate/cmd/headgate/edge/internal/upstream"
 	"github.com/headgate-go/headgate/policy"
 )
 
@@ -96,7 +95,7 @@ func (e *edge) update(c *settings) error {
 	if err != nil {
 		return err
 	}
-	c.patterns = upstream.Patterns(c.Gate.Routes)
+	c.derive()
 	if err := e.gate.Update(opts); err != nil {
 		return err
 	}

@@ -1,24 +1,17 @@
 package proxy
 
 import (
-	"cmp"
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"github.com/headgate-go/headgate/admission/caller"
 )
 
 // forward tells the upstream who is asking: the address that the gate has found, and
 // what a trusted proxy says of host and scheme. What a client says of itself is removed,
 // in whichever field.
 type forward struct {
-	from        func() (*caller.Addresses, string) // in force: the next two
-	addresses   *caller.Addresses
-	field       string      // canonical; the one that addresses are read from
-	underscores bool        // fields with an underscore in their names pass
-	methods     func() bool // rules tell methods apart: a field may not name another
-	credentials func() []string
+	InForce
+	underscores bool // fields with an underscore in their names pass
 }
 
 const (
@@ -27,10 +20,6 @@ const (
 	hostField      = "X-Forwarded-Host"
 	protoField     = "X-Forwarded-Proto"
 )
-
-func newForward(o Options) forward {
-	return forward{from: o.Addresses, underscores: o.Underscores, methods: o.Methods, credentials: o.Credentials}
-}
 
 // claims are the fields, besides X-Forwarded-*, by which frameworks and proxies are told
 // of a client, or of another path than the one that was matched.
@@ -58,9 +47,7 @@ var kept = map[string]bool{"X-Forwarded-Port": true, "X-Forwarded-Prefix": true}
 
 // apply writes the fields of out, the header of the request to the upstream, for in.
 func (f forward) apply(in *http.Request, out http.Header) {
-	f.addresses, f.field = f.from()
-	f.field = http.CanonicalHeaderKey(cmp.Or(f.field, forField))
-	trusted := f.addresses.TrustsPeer(in)
+	trusted := f.Addresses.TrustsPeer(in)
 	f.overrule(out)
 	for name := range out {
 		// A server behind a gateway interface reads X_Forwarded_For as X-Forwarded-For.
@@ -84,10 +71,11 @@ func (f forward) apply(in *http.Request, out http.Header) {
 
 // overrule removes what would make another request of it where that matters.
 func (f forward) overrule(out http.Header) {
+	if !f.Methods {
+		return
+	}
 	for _, name := range overrides {
-		if out[name] != nil && f.methods() {
-			delete(out, name)
-		}
+		delete(out, name)
 	}
 }
 
@@ -98,11 +86,10 @@ func (f forward) disclaim(out *http.Request) {
 	if out.Method != http.MethodOptions || out.Header["Origin"] == nil || out.Header["Access-Control-Request-Method"] == nil {
 		return
 	}
-	names := f.credentials()
-	for _, name := range names {
+	for _, name := range f.Credentials {
 		delete(out.Header, name)
 	}
-	if names != nil {
+	if f.Credentials != nil {
 		out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, 0, nil
 	}
 }
@@ -116,19 +103,19 @@ func (f forward) write(out http.Header, chain []string, host, proto string) {
 		return
 	}
 	out[forField] = values[3:4:4]
-	if f.field != forField && f.field != forwardedField {
-		out[f.field] = []string{chain[0]}
+	if f.AddressField != forField && f.AddressField != forwardedField {
+		out[f.AddressField] = []string{chain[0]}
 	}
 }
 
 // chain are the client and the proxies that the request came through, as far as they are
 // trusted.
 func (f forward) chain(in *http.Request) (chain []string) {
-	client, last := f.addresses.Addr(in), peer(in)
+	client, last := f.Addresses.Addr(in), peer(in)
 	if client.IsValid() {
 		chain = append(chain, client.String())
 	}
-	if f.field == forField && client != last {
+	if f.AddressField == forField && client != last {
 		chain = append(chain, between(in.Header[forField], client)...)
 	}
 	if last.IsValid() && client != last {
@@ -197,7 +184,7 @@ var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 // writes itself.
 func (f forward) words(in *http.Request, host, proto string) (string, string) {
 	saidHost, saidProto := last(in.Header[hostField]), last(in.Header[protoField])
-	if f.field == forwardedField {
+	if f.AddressField == forwardedField {
 		saidHost, saidProto = parameters(last(in.Header[forwardedField]))
 	}
 	if isHost(saidHost) {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +26,8 @@ func told(t *testing.T, ip caller.ClientIP, peer string, secure bool, lines ...s
 		in.Header.Add(lines[i], lines[i+1])
 	}
 	out := in.Header.Clone()
-	newForward(Options{Addresses: func() (*caller.Addresses, string) { return addresses, ip.Header }, Methods: func() bool { return true }, Credentials: func() []string { return nil }}).apply(in, out)
+	field := http.CanonicalHeaderKey(cmp.Or(ip.Header, forField))
+	forward{InForce: InForce{Addresses: addresses, AddressField: field, Methods: true}}.apply(in, out)
 	return out
 }
 

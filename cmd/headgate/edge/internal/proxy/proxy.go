@@ -26,19 +26,22 @@ type Options struct {
 	Stall        time.Duration     // longest wait for a piece of a body
 	MaxBody      int64             // 0: any
 	BodyRate     int64             // bytes a second that a body brings at least; 0: any
-	// Addresses returns those in force, and the header that they are read from; "":
-	// X-Forwarded-For.
-	Addresses   func() (*caller.Addresses, string)
-	Underscores bool            // pass fields on that have one in their names
-	Methods     func() bool     // some rule tells methods apart
-	Credentials func() []string // canonical names of what a preflight has no use for
-	Retried     bool            // the transport repeats what may be repeated, so that a client need not
-	Log         *slog.Logger
+	Underscores  bool              // pass fields on that have one in their names
+	Retried      bool              // the transport repeats what may be repeated, so that a client need not
+	InForce      func() InForce    // asked once a request
+	Log          *slog.Logger
+}
+
+// InForce is what a reload changes.
+type InForce struct {
+	Addresses    *caller.Addresses
+	AddressField string   // canonical name of the field that addresses are read from
+	Methods      bool     // some rule tells methods apart: a field may not name another
+	Credentials  []string // canonical names of what a preflight has no use for
 }
 
 // New returns the handler inside of the gate.
 func New(o Options) http.Handler {
-	forward := newForward(o)
 	failures := &failures{retried: o.Retried, upstream: o.Upstream.Redacted(), log: logs.NewOften(o.Log, 10*time.Second)}
 	proxy := &httputil.ReverseProxy{
 		Transport:  o.Transport,
@@ -53,6 +56,7 @@ func New(o Options) http.Handler {
 				r.Out.Body = sent{r.Out.Body, b}
 			}
 			r.Out.Trailer = nil // the copy has the names, and never the values
+			forward := forward{o.InForce(), o.Underscores}
 			forward.apply(r.In, r.Out.Header)
 			forward.disclaim(r.Out)
 		},
