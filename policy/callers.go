@@ -16,15 +16,15 @@ import (
 // several in a list the first that finds a verified caller wins.
 type identity struct {
 	APIKey  *apiKey    `yaml:"api_key"`
-	Header  string     `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
+	Header  headerName `yaml:"header"`
 	Address bool       `yaml:"address"`
 	Join    []identity `yaml:"join"`
 }
 
 // apiKey tells callers by a credential in a header.
 type apiKey struct {
-	Header string `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
-	Keys   []key  `yaml:"keys"`
+	Header headerName `yaml:"header"`
+	Keys   []key      `yaml:"keys"`
 }
 
 // key is one credential and what is known of its holder.
@@ -62,7 +62,7 @@ func (c identity) identify(at place, addresses *caller.Addresses) caller.Identif
 		ids = append(ids, c.APIKey.identify(at.in("api_key")))
 	}
 	if c.Header != "" {
-		ids = append(ids, caller.Header(field(at.in("header"), c.Header)))
+		ids = append(ids, caller.Header(string(c.Header)))
 	}
 	if c.Address && addresses != nil {
 		ids = append(ids, addresses.Identify)
@@ -86,10 +86,10 @@ func (g *gate) CallerHeaders() []string { return callerHeaders(g.Callers) }
 func callerHeaders(list []identity) (names []string) {
 	for _, c := range list {
 		if c.APIKey != nil {
-			names = append(names, http.CanonicalHeaderKey(c.APIKey.Header))
+			names = append(names, http.CanonicalHeaderKey(string(c.APIKey.Header)))
 		}
 		if c.Header != "" {
-			names = append(names, http.CanonicalHeaderKey(c.Header))
+			names = append(names, http.CanonicalHeaderKey(string(c.Header)))
 		}
 		names = append(names, callerHeaders(c.Join)...)
 	}
@@ -113,7 +113,7 @@ func (k apiKey) identify(at place) caller.Identify {
 		}
 		known[sum] = key.caller(here, sum)
 	}
-	return caller.APIKey(field(at.in("header"), k.Header), func(_ context.Context, key string) (caller.Caller, bool) {
+	return caller.APIKey(string(k.Header), func(_ context.Context, key string) (caller.Caller, bool) {
 		c, ok := known[sha256.Sum256([]byte(key))]
 		return c, ok
 	})

@@ -22,7 +22,7 @@ type gate struct {
 	Pools       map[string]pool  `yaml:"pools"`
 	Pressure    pressureGuard    `yaml:"pressure"`
 	Deadline    deadline         `yaml:"deadline"`
-	LevelHeader string           `yaml:"level_header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
+	LevelHeader headerName       `yaml:"level_header"`
 	Routes      map[string]route `yaml:"routes"`
 	AnyCase     bool             `yaml:"any_case"`
 	Preflights  string           `yaml:"preflights" words:"uncharged,as-others,answered"`
@@ -40,7 +40,7 @@ func (g *gate) options(at place, ls limits) admission.Options {
 		Pressure: g.Pressure.options(at.in("pressure")),
 		Deadline: g.Deadline.options(at.in("deadline")),
 		HTTP: admission.HTTP{
-			LevelHeader:             field(at.in("level_header"), g.LevelHeader),
+			LevelHeader:             string(g.LevelHeader),
 			Preflights:              word(at.in("preflights"), g.Preflights, preflights),
 			RateLimitHeaders:        names(at.in("headers"), g.Headers, headerSets),
 			DisableResponseWrapping: unwatched(at.in("outcomes"), g.Outcomes),
@@ -63,15 +63,15 @@ func (g *gate) options(at place, ls limits) admission.Options {
 
 // clientIP is [caller.ClientIP].
 type clientIP struct {
-	Trusted  []string `yaml:"trusted"`
-	Hops     Int      `yaml:"hops"`
-	Header   string   `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
-	IPv6Bits Int      `yaml:"ipv6_bits"`
+	Trusted  []string   `yaml:"trusted"`
+	Hops     Int        `yaml:"hops"`
+	Header   headerName `yaml:"header"`
+	IPv6Bits Int        `yaml:"ipv6_bits"`
 }
 
 func (c clientIP) options(at place) (caller.ClientIP, *caller.Addresses) {
 	opts := caller.ClientIP{
-		Trusted: c.Trusted, Hops: int(c.Hops), Header: field(at.in("header"), c.Header), IPv6Bits: int(c.IPv6Bits),
+		Trusted: c.Trusted, Hops: int(c.Hops), Header: string(c.Header), IPv6Bits: int(c.IPv6Bits),
 	}
 	addresses, err := caller.NewAddresses(opts)
 	at.wrong(err)
@@ -80,10 +80,10 @@ func (c clientIP) options(at place) (caller.ClientIP, *caller.Addresses) {
 
 // deadline is [admission.Deadline]: the smallest of what is set wins.
 type deadline struct {
-	Longest Duration `yaml:"longest"`
-	Header  string   `yaml:"header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
-	GRPC    bool     `yaml:"grpc"`
-	Envoy   bool     `yaml:"envoy"`
+	Longest Duration   `yaml:"longest"`
+	Header  headerName `yaml:"header"`
+	GRPC    bool       `yaml:"grpc"`
+	Envoy   bool       `yaml:"envoy"`
 }
 
 func (d deadline) options(at place) admission.Deadline {
@@ -93,7 +93,7 @@ func (d deadline) options(at place) admission.Deadline {
 	}
 	all := []admission.Deadline{admission.Within(longest)}
 	if d.Header != "" {
-		all = append(all, admission.TimeoutHeader(field(at.in("header"), d.Header), longest))
+		all = append(all, admission.TimeoutHeader(string(d.Header), longest))
 	}
 	if d.GRPC {
 		all = append(all, admission.GRPCTimeout(longest))

@@ -10,18 +10,18 @@ import (
 
 // outboundCalls is [outbound.Options] as a file spells it.
 type outboundCalls struct {
-	Name           string   `yaml:"name"`
-	Rate           *limit   `yaml:"rate"`
-	MaxWait        Duration `yaml:"max_wait"`
-	MaxPause       Duration `yaml:"max_pause"`
-	Budget         budget   `yaml:"budget"`
-	MaxOperations  Int      `yaml:"max_operations"`
-	InFlight       *law     `yaml:"in_flight"`
-	Retry          retry    `yaml:"retry"`
-	AttemptTimeout Duration `yaml:"attempt_timeout"`
-	DeadlineHeader string   `yaml:"deadline_header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
-	LevelHeader    string   `yaml:"level_header" pattern:"^[!#$%&'*+.^_|~0-9A-Za-z-]*$"`
-	CountResends   bool     `yaml:"count_resends"`
+	Name           string     `yaml:"name"`
+	Rate           *limit     `yaml:"rate"`
+	MaxWait        Duration   `yaml:"max_wait"`
+	MaxPause       Duration   `yaml:"max_pause"`
+	Budget         budget     `yaml:"budget"`
+	MaxOperations  Int        `yaml:"max_operations"`
+	InFlight       *law       `yaml:"in_flight"`
+	Retry          retry      `yaml:"retry"`
+	AttemptTimeout Duration   `yaml:"attempt_timeout"`
+	DeadlineHeader headerName `yaml:"deadline_header"`
+	LevelHeader    headerName `yaml:"level_header"`
+	CountResends   bool       `yaml:"count_resends"`
 }
 
 // budget is [pacer.BudgetOptions]. A negative number allows nothing.
@@ -52,8 +52,8 @@ func (o *outboundCalls) options(at place, ls limits) outbound.Options {
 		MaxOperations:  int(o.MaxOperations),
 		InFlight:       o.inFlight(at.in("in_flight")),
 		AttemptTimeout: time.Duration(o.AttemptTimeout),
-		DeadlineHeader: field(at.in("deadline_header"), o.DeadlineHeader),
-		LevelHeader:    field(at.in("level_header"), o.LevelHeader),
+		DeadlineHeader: string(o.DeadlineHeader),
+		LevelHeader:    string(o.LevelHeader),
 		CountResends:   o.CountResends,
 		Retry: outbound.RetryOptions{
 			Attempts: int(o.Retry.Attempts), MaxHint: time.Duration(o.Retry.MaxHint),

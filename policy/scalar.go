@@ -29,6 +29,8 @@ type (
 	perSecond rate.Limit
 	// Level is a level's name: batch, normal, high, critical.
 	level priority.Level
+	// HeaderName is the name of a header field, or nothing.
+	headerName string
 )
 
 // scalar sets what into points to from text.
@@ -125,4 +127,14 @@ func parseBytes(s string) (Bytes, error) {
 		err = errors.New("too large")
 	}
 	return Bytes(v * unit), err
+}
+
+// UnmarshalText reads the name of a header field.
+func (h *headerName) UnmarshalText(text []byte) error {
+	return scalar(text, h, "the name of a header field", func(s string) (headerName, error) {
+		if strings.Trim(s, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
+			return "", errors.New("another character")
+		}
+		return headerName(s), nil
+	})
 }

@@ -45,18 +45,20 @@ func ofTime(pattern string, about string) object {
 const (
 	decimal         = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
 	durationPattern = `^\+?(0|(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+)$`
+	headerPattern   = "^[!#$%&'*+.^_`|~0-9A-Za-z-]*$"
 	ratePattern     = `^ *\+?` + decimal + `([eE][-+]?[0-9]+)? */ *[smhd] *$`
 )
 
 // scalars are the schemas of the texts that mean more.
 var scalars = map[reflect.Type]object{
-	reflect.TypeFor[Int]():       {"type": "integer", "minimum": 0},
-	reflect.TypeFor[number]():    {"type": "number"},
-	reflect.TypeFor[Bytes]():     text(`^[0-9]{1,19} *(KiB|MiB|GiB)?$`, "a size such as 512, 64KiB, 16MiB or 1GiB"),
-	reflect.TypeFor[Duration]():  ofTime(durationPattern, "a time such as 250ms or 5s"),
-	reflect.TypeFor[wait]():      ofTime(`^none$|`+durationPattern, "a time such as 250ms, or none"),
-	reflect.TypeFor[perSecond](): {"type": "string", "pattern": ratePattern, "description": "a rate such as 50/s, 600/m, 10/h or 1000/d"},
-	reflect.TypeFor[level]():     {"enum": []string{"batch", "normal", "high", "critical"}},
+	reflect.TypeFor[Int]():        {"type": "integer", "minimum": 0},
+	reflect.TypeFor[number]():     {"type": "number"},
+	reflect.TypeFor[Bytes]():      text(`^[0-9]{1,19} *(KiB|MiB|GiB)?$`, "a size such as 512, 64KiB, 16MiB or 1GiB"),
+	reflect.TypeFor[Duration]():   ofTime(durationPattern, "a time such as 250ms or 5s"),
+	reflect.TypeFor[wait]():       ofTime(`^none$|`+durationPattern, "a time such as 250ms, or none"),
+	reflect.TypeFor[perSecond]():  {"type": "string", "pattern": ratePattern, "description": "a rate such as 50/s, 600/m, 10/h or 1000/d"},
+	reflect.TypeFor[headerName](): {"type": []string{"string", "number", "integer"}, "pattern": headerPattern},
+	reflect.TypeFor[level]():      {"enum": []string{"batch", "normal", "high", "critical"}},
 }
 
 type object = map[string]any

@@ -77,7 +77,7 @@ func (c identity) understood(line func(name, text string)) {
 	}
 	for _, k := range c.APIKey.Keys {
 		if sum, err := k.digest(); err == nil {
-			line("key "+k.called(sum), k.words(c.APIKey.Header, sum))
+			line("key "+k.called(sum), k.words(string(c.APIKey.Header), sum))
 		}
 	}
 }

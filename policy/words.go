@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"strings"
-
 	"github.com/headgate-go/headgate/admission"
 )
 
@@ -42,14 +40,6 @@ func word[T any](at place, said string, known map[string]T) T {
 		at.wrong(unknown(said, known, ""))
 	}
 	return value
-}
-
-// field returns the name of a header field.
-func field(at place, name string) string {
-	if strings.Trim(name, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
-		at.wrongf("%q is no name of a header field", name)
-	}
-	return name
 }
 
 // unwatched reads the word for what is made of responses.

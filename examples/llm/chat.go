@@ -14,10 +14,9 @@ type chat struct {
 	Messages []struct {
 		Content string `json:"content"`
 	} `json:"messages"`
-	MaxTokens           int  `json:"max_tokens"`
-	MaxCompletionTokens int  `json:"max_completion_tokens"` // the newer name of it
-	N                   int  `json:"n"`                     // answers; more than one is not sold here
-	Stream              bool `json:"stream"`
+	MaxTokens           int `json:"max_tokens"`
+	MaxCompletionTokens int `json:"max_completion_tokens"` // the newer name of it
+	N                   int `json:"n"`                     // answers; more than one is not sold here
 }
 
 const (
@@ -25,14 +24,16 @@ const (
 	mostTokens  = 4096 // of one answer, whatever is asked for; also where nothing is asked
 )
 
-// estimate is what the request may take at most: a token for four bytes of the prompt,
-// as English has, and the whole answer that it allows.
-func (c *chat) estimate() int {
-	n := 0
+// estimate is what the request may take at most: its prompt, and the whole answer that it
+// allows.
+func (c *chat) estimate() int { return c.prompt() + c.longest() }
+
+// prompt estimates the prompt: a token for four bytes, as English has.
+func (c *chat) prompt() (n int) {
 	for _, m := range c.Messages {
 		n += len(m.Content)/4 + 1
 	}
-	return n + c.longest()
+	return n
 }
 
 // longest is how long its answer may become.

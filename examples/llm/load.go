@@ -106,7 +106,7 @@ func (c *client) call(ctx context.Context, to *http.Client, gateway string, star
 		return made
 	}
 	made.tokens = asks.tokens()
-	made.short = max(made.tokens-(asks.estimate()-asks.longest()), 0)
+	made.short = max(made.tokens-(asks.prompt()), 0)
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		if !strings.Contains(lines.Text(), `"content"`) {
 			continue

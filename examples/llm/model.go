@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 )
@@ -14,16 +13,13 @@ import (
 const width = 8
 
 // model simulates a model server in the shape of OpenAI's API.
-type model struct {
-	slots   chan struct{}
-	running atomic.Int64
-}
+type model struct{ slots chan struct{} }
 
 func newModel() *model { return &model{slots: make(chan struct{}, width)} }
 
 // step is how long a token takes: alone 5 ms, and 10 ms with the batch full.
 func (m *model) step() time.Duration {
-	return 5 * time.Millisecond * time.Duration(width+m.running.Load()) / width
+	return 5 * time.Millisecond * time.Duration(width+len(m.slots)) / width
 }
 
 // ServeHTTP streams as many tokens as were asked for, then what it took.
@@ -38,8 +34,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	m.running.Add(1)
-	defer func() { m.running.Add(-1); <-m.slots }()
+	defer func() { <-m.slots }()
 
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w).Flush

@@ -97,5 +97,5 @@ func (u *usage) total(c *chat) int {
 	if u.stated > 0 {
 		return min(u.stated, longestBody+mostTokens)
 	}
-	return c.estimate() - c.longest() + u.pieces
+	return c.prompt() + u.pieces
 }

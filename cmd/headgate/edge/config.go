@@ -144,7 +144,7 @@ func (s *settings) credentials() []string {
 
 func (s *settings) clientIP() caller.ClientIP {
 	ip := s.Gate.ClientIP
-	return caller.ClientIP{Trusted: ip.Trusted, Hops: int(ip.Hops), Header: ip.Header, IPv6Bits: int(ip.IPv6Bits)}
+	return caller.ClientIP{Trusted: ip.Trusted, Hops: int(ip.Hops), Header: string(ip.Header), IPv6Bits: int(ip.IPv6Bits)}
 }
 
 // source is where the configuration comes from: a file, and what the command line
@@ -169,7 +169,7 @@ func (s *settings) derive() {
 	s.patterns = upstream.Patterns(s.Gate.Routes)
 	addresses, _ := caller.NewAddresses(s.clientIP())
 	s.derived = proxy.InForce{
-		Addresses: addresses, AddressField: http.CanonicalHeaderKey(cmp.Or(s.Gate.ClientIP.Header, "X-Forwarded-For")),
+		Addresses: addresses, AddressField: http.CanonicalHeaderKey(cmp.Or(string(s.Gate.ClientIP.Header), "X-Forwarded-For")),
 		Methods: s.tellsMethodsApart(), Credentials: s.credentials(),
 	}
 }

@@ -30,7 +30,7 @@ func emitCallers(emit Emit, g admission.Stats) {
 		all  []admission.CallerCount
 	}{{"served", 1, g.Served}, {"refused", 1, g.Refused}, {"limited", 1, g.Limited}, {"slot_seconds", 1e6, g.Busiest}}
 	shown := []string{other}
-	for rank := range longest(g.Served, g.Refused, g.Limited, g.Busiest) {
+	for rank := range max(len(g.Served), len(g.Refused), len(g.Limited), len(g.Busiest)) {
 		for _, l := range lists {
 			if rank < len(l.all) && len(shown) <= mostCallers && !slices.Contains(shown, l.all[rank].Alias) {
 				shown = append(shown, l.all[rank].Alias)
@@ -48,13 +48,6 @@ func emitCallers(emit Emit, g admission.Stats) {
 			}
 		}
 	}
-}
-
-func longest(lists ...[]admission.CallerCount) (n int) {
-	for _, l := range lists {
-		n = max(n, len(l))
-	}
-	return n
 }
 
 // addCallers joins the lists of two gates of one name, the most first.
