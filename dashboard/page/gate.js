@@ -79,7 +79,7 @@ function setTiles(tiles, gate, points) {
   const flight = sum(gate.pools.map((p) => p.inFlight)), limit = sum(gate.pools.map((p) => p.limit));
   const waiting = sum(gate.pools.map((p) => sum(p.waiting))), bound = sum(gate.pools.map((p) => p.bound));
   tiles.flight.set(number(flight), "of " + number(limit), flight / Math.max(limit, 1));
-  tiles.waiting.set(number(waiting), "of " + number(bound), waiting / Math.max(bound, 1));
+  tiles.waiting.set(number(waiting), `of ${number(bound)} places`, waiting / Math.max(bound, 1));
   tiles.oldest.set(duration(Math.max(...gate.pools.map((p) => p.oldest))), "");
   const drain = sum(gate.pools.map((p) => p.drain));
   tiles.drain.set(drain ? number(drain) : "–", drain ? "/s when full" : "not known yet");

@@ -39,6 +39,8 @@ function between(a, b, from, to) {
   for (const [name, counts] of Object.entries(b.reasons)) reasons[name] = rates(a.reasons[name], counts);
   return {
     at: to,
+    draining: b.draining,
+    overflow: overflow(b),
     served: rates(a.admitted, b.admitted),
     refused: rates(a.refused, b.refused),
     shadowed: rates(a.shadowed, b.shadowed),
@@ -59,10 +61,13 @@ function between(a, b, from, to) {
   };
 }
 
+// overflow is how often each limit has met a caller too many, in all.
+const overflow = (gate) => Object.fromEntries(gate.limits.map((l) => [l.name, l.overflow]));
+
 // standing is a point with nothing before it.
 function standing(gate, at) {
   return {
-    at, served: null, refused: null, shadowed: null, reasons: {}, routes: [],
+    at, draining: gate.draining, overflow: overflow(gate), served: null, refused: null, shadowed: null, reasons: {}, routes: [],
     pools: gate.pools.map((p) => ({ ...p, waited: p.waits.map(() => 0), moved: 0 })),
   };
 }

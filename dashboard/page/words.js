@@ -39,20 +39,42 @@ export const CAUSES = {
   "errors": "Work timed out or was dropped below.",
 };
 
-// ADVICE is one thing to do, by the reason that most refusals have or else by the cause
-// of the limit's last move, and the section of the runbook that has more.
+// STORE is what a shared limit says of its store.
+export const STORE = {
+  "timeout": "it answers late or not at all",
+  "refused": "no connection can be made",
+  "lost": "connections break off",
+  "readonly": "it takes no writes: a failover goes on, or this is a replica",
+  "loading": "it reads its data after a start",
+  "memory": "its memory is full",
+  "cluster": "a part of the cluster is down or moves",
+  "auth": "the password is wrong, or it lacks rights",
+  "late": "it runs calls long after they were sent",
+  "error": "it answers with errors",
+};
+
+// ADVICE is one thing to do, by the reason that most refusals have, by the cause of the
+// limit's last move, or by what else there is to say, and the section of the runbook that
+// has more.
 export const ADVICE = {
   "pressure": { text: "Find what uses the memory or the processor; the limit is not the matter.", section: "#headgateshedratehigh" },
   "limiter-unavailable": { text: "Bring the store of the shared limit back.", section: "#headgateceilingdegraded" },
-  "draining": { text: "Wait: the process is shutting down.", section: "" },
+  "draining": { text: "Wait, if this is a deploy or a scale-down; if nobody stopped it, ask what sent the signal.", section: "#deploys" },
   "route-cap": { text: "See whether the route's cap fits its traffic.", section: "#headgateshedratehigh" },
   "stream-cap": { text: "Look for clients that open streams and never leave.", section: "#headgateshedratehigh" },
+  "start": { text: "Wait some seconds: the limit grows as the work shows what it takes.", section: "#deploys" },
   "latency": { text: "Ask what the handlers call: it got slower.", section: "#headgatecriticalshed" },
-  "stalled": { text: "Find what the handlers call and what does not answer.", section: "#headgatecriticalshed" },
+  "stalled": { text: "Find what the handlers call and what does not answer.", section: "#headgatelimitatfloor" },
   "errors": { text: "Look at the errors of what the handlers call.", section: "#headgatecriticalshed" },
   "saturated": { text: "Widen the narrowest resource below, or shed load: more slots bring nothing.", section: "#headgateshedratehigh" },
   "thrash": { text: "Look for locks, memory or a disk that the handlers contend for.", section: "#headgateshedratehigh" },
   "none": { text: "Demand is above capacity: add capacity, or slow the biggest callers down.", section: "#headgateshedratehigh" },
+  "caller": { text: "Slow CALLER down: lower its plan, its share or its weight.", section: "#headgateshedratehigh" },
+  "limits": { text: "Nothing, if the limits are right: 429 is between the caller and its plan.", section: "#callers-over-their-limits" },
+  "store": { text: "Mend the store; do not restart the service, and do not mark it unready.", section: "#headgateceilingdegraded" },
+  "calls": { text: "Slow down what calls that service, or buy a larger quota.", section: "#headgateretrybudgetempty" },
+  "table": { text: "See whether the callers are real: mend an identity that anybody can make up, or raise the table.", section: "#headgatetableoverflow" },
+  "shadow": { text: "Enforce again when what is refused is what you want refused.", section: "#changing-what-is-in-force" },
 };
 
 export function number(x) {
@@ -73,6 +95,9 @@ export function duration(s) {
   if (s < 120) return trim(s) + " s";
   return s < 7200 ? Math.round(s / 60) + " min" : Math.round(s / 3600) + " h";
 }
+
+// clock is a time of day.
+export const clock = (at) => new Date(at).toLocaleTimeString();
 
 // list joins words: a, b and c.
 export const list = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
