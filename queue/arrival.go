@@ -37,9 +37,9 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Ch
 	c.line.find(w)
 	c.line.measure(w)
 	a, yields := c.arrival(at, w, left)
-	if c.demand.Short(now, a.MaxWait/2, c.limit) {
-		i := w.Level.Index()
-		a.Above, a.Lowest, a.Peers = c.demand.Above(now, w.Level), c.line.lowest() >= i, c.line.peers(at, w)
+	if c.demand.Short(now, min(a.MaxWait, left)/4, c.limit) {
+		a.Above, a.Own, a.Below = c.demand.Slots(now, w.Level)
+		a.Lowest, a.Peers = c.line.lowest() >= w.Level.Index(), c.line.peers(at, w)
 	}
 	door.Rate, _ = c.meter.Rate(now, c.flight.silence(now))
 	v, reason := door.Decide(a)
@@ -57,7 +57,7 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Ch
 		c.makeRoom(at, w)
 		c.line.find(w)
 	}
-	w.stays(at, &a, door.Service)
+	w.stays(at, &a, door)
 	c.line.add(w, at)
 	c.note(now)
 	return v, yields
@@ -65,7 +65,7 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Ch
 
 // arrival gathers what the door has to know of w, and the waiter that would yield to it.
 func (c *Core) arrival(at time.Duration, w *Waiter, left time.Duration) (a entry.Arrival, yields *Waiter) {
-	a = entry.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket)}
+	a = entry.Arrival{Level: w.Level, Remaining: left, MaxWait: c.config.stay(&w.Ticket), Slots: c.limit}
 	if !w.AnswerBy.IsZero() {
 		a.MaxWait = min(a.MaxWait, c.answerable(at, w))
 	}

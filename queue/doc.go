@@ -18,12 +18,19 @@
 //   - Its predicted wait w = (ahead + 1) / X [s] is at most its longest stay [s],
 //     where X [1/s] is the rate at which slots came free while all were taken.
 //   - Where higher levels ask for λ slots a second, measured, they are served first as
-//     well: once newcomers have found no slot for half a stay, w = (ahead + 1) / (X − λ −
-//     X/20), and it has to fit in half the stay. Where that is not positive the newcomer
-//     is refused at once. The lowest level that waits counts on X/20 for its own line,
-//     the turns that are always its own.
-//   - w also fits in what its deadline leaves once the median service time [s] of
-//     its level is taken off.
+//     well: once newcomers have found no slot for a quarter of a stay, w = (ahead + 1) /
+//     (X − λ − X/20), and it has to fit in half the stay. Where that is not positive the
+//     newcomer is refused at once. The lowest level that waits counts on X/20 for its own
+//     line, the turns that are always its own.
+//   - A level that asks for λ₁ itself is short of slots while λ + λ₁ > X; beside levels
+//     below, where it exceeds X by two standard deviations of the two rates (1.5 X). Its
+//     line is full in any case, and only decides how long those wait who are refused in the
+//     end. So w has to fit in a quarter of the stay (or be behind fewer than four, which
+//     keep the line from running dry); for the highest level in the time of one round,
+//     limit / X, if that is more, since slots that come free together would else go to
+//     lower levels.
+//   - The stay is no longer than what its deadline leaves once the median service time
+//     [s] of its level is taken off.
 //
 // Work whose deadline has passed, or leaves less than the median service time, gets
 // no slot even when one is free; the median is scaled down while fewer are in flight
@@ -43,7 +50,8 @@
 //     to lower classes (see entry.Hold).
 //   - Inside a class the caller that has had least slot time for its weight goes next.
 //   - Inside a caller the oldest goes first until it has waited half its longest
-//     stay. From then on the newest goes first: under lasting overload the oldest
+//     stay; where its level is known to get all it asks for, half of what its deadline
+//     leaves, or the whole of its longest stay. From then on the newest goes first: under lasting overload the oldest
 //     are lost in any case, and serving them in order would only make every
 //     wait as long as the longest (adaptive LIFO). While the oldest goes first
 //     no work overtakes within a caller.

@@ -36,24 +36,40 @@ func (m *model) decide(w *Waiter, limit int, meter *entry.Meter, silence time.Du
 		stay = min(stay, w.MaxWait)
 	}
 	if rate, ok := meter.Rate(m.now, silence); ok {
-		above := 0.0
-		wait := modelWait(m.ahead(w), rate)
-		if demand := m.core.demand; demand.Short(m.now, stay/2, limit) {
-			if above = demand.Above(m.now, w.Level); above > 0 {
+		wait, most, reason := modelWait(m.ahead(w), rate), stay, shed.PredictedWait
+		if left != entry.Forever && left-need < stay {
+			most, reason = left-need, shed.DeadlineUnmeetable
+		}
+		demand := m.core.demand
+		demand.Arrived(m.now, w.Level, min(max(w.Slots, 1), limit))
+		if demand.Short(m.now, min(stay, left)/4, limit) {
+			above, own, below := demand.Slots(m.now, w.Level)
+			lowest := m.count(0, w.Level.Index()-1) == 0
+			if above > 0 {
 				wait = modelWait(m.ahead(w), rate-above-rate/20)
-				if m.count(0, w.Level.Index()-1) == 0 {
+				if lowest {
 					wait = min(modelWait(m.ahead(w), rate-above), modelWait(pieces(m.peers(w)), rate/20))
 				}
 			}
+			supply := rate
+			if below > 0 {
+				supply *= 1.5
+			}
+			enough := own > 0 && above+own <= supply
+			switch ahead := m.ahead(w); {
+			case own == 0 || ahead == 0 || enough && above == 0:
+			case enough:
+				most /= 2
+			case above == 0 && below > 0:
+				most = min(max(most/4, modelWait(limit-1, rate)), most)
+			case ahead < 4 || lowest && pieces(m.peers(w)) == 0:
+				most /= 2
+			default:
+				most /= 4
+			}
 		}
-		if left != entry.Forever && wait > left-need {
-			return entry.Out, shed.DeadlineUnmeetable, nil
-		}
-		if above > 0 {
-			stay /= 2
-		}
-		if wait > stay {
-			return entry.Out, shed.PredictedWait, nil
+		if wait > most {
+			return entry.Out, reason, nil
 		}
 	}
 	return m.place(w)

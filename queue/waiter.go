@@ -39,13 +39,19 @@ type Waiter struct {
 }
 
 // stays sets the instants of w, which joins at the given one with what the check knew.
-func (w *Waiter) stays(at time.Duration, a *entry.Arrival, service time.Duration) {
+// While its level gets what it asks for, its line gets shorter again, and the order need
+// not turn for the sake of its longest stay. What has little of its deadline left is
+// likely to be late even so.
+func (w *Waiter) stays(at time.Duration, a *entry.Arrival, door entry.Check) {
 	w.joined = at
-	stay := a.MaxWait
-	if a.Remaining != entry.Forever {
-		stay = min(stay, a.Remaining-service)
+	half := a.MaxWait / 2
+	if door.Enough(a) {
+		half = a.MaxWait
 	}
-	w.half = after(at, stay/2)
+	if a.Remaining != entry.Forever {
+		half = min(half, (a.Remaining-door.Service)/2)
+	}
+	w.half = after(at, half)
 	w.leave = after(at, a.MaxWait)
 	if w.probe {
 		w.leave = min(w.leave, w.due)

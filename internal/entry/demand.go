@@ -64,14 +64,21 @@ func (d *Demand) From(now time.Time, l priority.Level) (perSecond float64) {
 	return perSecond
 }
 
-// Above returns how many slots are asked for per second by the levels above this one:
-// of the slots that come free, those are taken first.
-func (d *Demand) Above(now time.Time, l priority.Level) (perSecond float64) {
-	for i := l.Index() + 1; i < priority.Count; i++ {
-		a := &d.level[i]
-		perSecond += a.per(a.slots, now)
+// Slots returns how many slots are asked for per second by the levels above this one,
+// by itself, and by those below.
+func (d *Demand) Slots(now time.Time, l priority.Level) (above, own, below float64) {
+	for i := range d.level {
+		rate := d.level[i].per(d.level[i].slots, now)
+		switch {
+		case i > l.Index():
+			above += rate
+		case i < l.Index():
+			below += rate
+		default:
+			own = rate
+		}
 	}
-	return perSecond
+	return above, own, below
 }
 
 // per returns how many per second n are, zero without evidence.
@@ -84,10 +91,11 @@ func (a *arrivals) per(n float64, now time.Time) float64 {
 }
 
 // Short tells that a newcomer found none of so many slots free, and reports whether
-// that has been so for the given time, with no pause as long and without more slots
-// than there were: while a limit is on its way up, what comes free tells little.
+// that has been so for the given time, a quarter of its longest stay, with no pause of a
+// whole stay and without more slots than there were: while a limit is on its way up, what
+// comes free tells little.
 func (d *Demand) Short(now time.Time, lasting time.Duration, slots int) bool {
-	if now.Sub(d.found) > lasting {
+	if now.Sub(d.found) > 4*lasting {
 		d.short, d.slots = now, slots
 	}
 	if slots > d.slots {

@@ -36,11 +36,11 @@ func TestDemandFollowsWhatArrives(t *testing.T) {
 			t.Errorf("after %d arrivals every %v: %.2f/s, want %.2f", step.n, step.gap, got, step.want)
 		}
 	}
-	if got := d.Above(now, priority.Normal); got != d.Rate(now, priority.High) {
-		t.Errorf("above normal %v", got)
-	}
-	if got := d.Above(now, priority.High); got != 0 {
-		t.Errorf("above high %v", got)
+	rate := d.Rate(now, priority.High)
+	for l, want := range map[priority.Level][3]float64{priority.Normal: {rate, 0, 0}, priority.High: {0, rate, 0}, priority.Critical: {0, 0, rate}} {
+		if above, own, below := d.Slots(now, l); [3]float64{above, own, below} != want {
+			t.Errorf("%v: %v above, %v own, %v below", l, above, own, below)
+		}
 	}
 	before := d.Rate(now, priority.High)
 	if got := d.Rate(now.Add(3*time.Second), priority.High); got > before/3 {
@@ -56,15 +56,17 @@ func TestDemandCountsTheSlotsOfWideWork(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		d.Arrived(now, priority.High, 1+i%2*4) // three in the mean
 		d.Arrived(now, priority.Normal, 1)
-		if got := d.Above(now, priority.Normal); i < 7 && got != 0 {
-			t.Fatalf("%.0f slots/s after %d arrivals: too few to tell", got, i+1)
+		if above, own, _ := d.Slots(now, priority.Normal); i < 7 && above+own != 0 {
+			t.Fatalf("%.0f slots/s after %d arrivals: too few to tell", above+own, i+1)
 		}
 	}
+	above, own, below := d.Slots(now, priority.Normal)
 	for name, c := range map[string]struct{ got, want float64 }{
 		"arrivals of a level":      {d.Rate(now, priority.High), 100},
 		"arrivals of it and above": {d.From(now, priority.Normal), 200},
-		"slots asked for above":    {d.Above(now, priority.Normal), 300},
-		"slots above the highest":  {d.Above(now, priority.High), 0},
+		"slots asked for above":    {above, 300},
+		"slots of its own":         {own, 100},
+		"slots asked for below":    {below, 0},
 	} {
 		if math.Abs(c.got-c.want) > 0.1*c.want {
 			t.Errorf("%s: %.1f/s, want %.0f", name, c.got, c.want)
@@ -81,10 +83,11 @@ func TestSlotsAreShortWhenNewcomersKeepFindingNone(t *testing.T) {
 		want  bool
 	}{
 		{0, 8, false}, {300 * time.Millisecond, 8, false}, {600 * time.Millisecond, 8, true}, {900 * time.Millisecond, 6, true},
-		{1500 * time.Millisecond, 6, false}, // a pause as long begins anew
-		{1900 * time.Millisecond, 6, false}, {2100 * time.Millisecond, 6, true},
-		{2200 * time.Millisecond, 7, false}, // more slots than there were: the limit is on its way up
-		{2600 * time.Millisecond, 7, false}, {2700 * time.Millisecond, 5, true}, {2800 * time.Millisecond, 7, true},
+		{2900 * time.Millisecond, 6, true},  // few come: that is no end
+		{5000 * time.Millisecond, 6, false}, // a pause of a whole stay begins anew
+		{5400 * time.Millisecond, 6, false}, {5600 * time.Millisecond, 6, true},
+		{5700 * time.Millisecond, 7, false}, // more slots than there were: the limit is on its way up
+		{6100 * time.Millisecond, 7, false}, {6200 * time.Millisecond, 5, true}, {6300 * time.Millisecond, 7, true},
 	} {
 		if got := d.Short(start.Add(step.at), 500*time.Millisecond, step.slots); got != step.want {
 			t.Errorf("at %v: %v", step.at, got)

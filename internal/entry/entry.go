@@ -35,7 +35,10 @@ type Arrival struct {
 	Outranks  bool          // some waiting work would be served after it and can yield
 	MaxWait   time.Duration // longest stay; zero or less: it does not wait
 	Remaining time.Duration // until its deadline; Forever: none
-	Above     float64       // arrivals per second of higher levels; zero: none, or not known
+	Above     float64       // slots per second that higher levels ask for; zero: none, or not known
+	Own       float64       // the same of its own level; zero: not known
+	Below     float64       // the same of the levels below
+	Slots     int           // the limit in force
 	Lowest    bool          // no lower level waits
 	Peers     int           // of Ahead, those of its own level
 }
@@ -70,8 +73,9 @@ func (v Verdict) String() string {
 // since those of higher levels that will come are served first as well. Where that
 // leaves nothing, there is no hope; but the lowest level that waits can count on a
 // twentieth of Rate, its part of the dispatches, so that it is slowed and not shut
-// out. A wait that does not fit in what the deadline leaves is DeadlineUnmeetable, one
-// longer than MaxWait, or half of it where Above is known, is PredictedWait.
+// out. The longest possible wait is MaxWait, or what the deadline leaves if that is less;
+// a longer one is PredictedWait, or DeadlineUnmeetable. Where Own is known it has to be a
+// hopeful one.
 func (d Check) Decide(a Arrival) (Verdict, shed.Reason) {
 	switch {
 	case !d.InTime(a.Remaining):
@@ -81,20 +85,59 @@ func (d Check) Decide(a Arrival) (Verdict, shed.Reason) {
 	case a.MaxWait <= 0:
 		return Out, shed.Capacity
 	}
-	wait := d.wait(&a)
-	if a.Above > 0 { // the difference of two flows: it varies more, and past half a stay the order turns
-		a.MaxWait /= 2
+	wait, most, reason := d.wait(&a), a.MaxWait, shed.PredictedWait
+	if left := a.Remaining - d.Service; a.Remaining != Forever && left < most {
+		most, reason = left, shed.DeadlineUnmeetable
+	}
+	if a.Own > 0 {
+		most = d.hopeful(&a, most)
 	}
 	switch {
-	case a.Remaining != Forever && wait > a.Remaining-d.Service:
-		return Out, shed.DeadlineUnmeetable
-	case wait > a.MaxWait:
-		return Out, shed.PredictedWait
+	case wait > most:
+		return Out, reason
 	case a.Depth >= a.Bound && !a.Outranks:
 		return Out, shed.QueueFull
 	}
 	return Waits, shed.Admitted
 }
+
+// hopeful is the longest wait that still has good prospects, of the longest possible:
+// all of it where the level gets what it asks for; half where its rate is what others leave,
+// the difference of two flows, because past half the order turns.
+//
+// Where a level does not get what it asks for, its line is full in any case, and its length
+// only decides how long those wait who are refused in the end. A quarter keeps it full, or
+// four within half; for the highest level a round of work that ends together, Slots / Rate, whose slots
+// would else go to lower levels.
+func (d Check) hopeful(a *Arrival, most time.Duration) time.Duration {
+	few := a.Ahead < shortLine || a.Lowest && a.Peers == 0
+	switch enough := d.Enough(a); {
+	case a.Ahead == 0, enough && a.Above == 0:
+		return most
+	case enough:
+		return most / 2
+	case a.Above == 0 && a.Below > 0:
+		return min(max(most/4, stay(a.Slots-1, d.Rate)), most)
+	case few:
+		return most / 2
+	}
+	return most / 4
+}
+
+const shortLine = 4
+
+// Enough reports whether the level of a is known to get the slots that it asks for.
+func (d Check) Enough(a *Arrival) bool {
+	rate := d.Rate
+	if a.Below > 0 { // a short line gives slots to those: not by chance
+		rate *= measured
+	}
+	return a.Own > 0 && a.Above+a.Own <= rate
+}
+
+// measured is two standard deviations of one rate over another: demand from 64 arrivals is
+// good to an eighth, what comes free from 24 ends to a fifth.
+const measured = 1.5
 
 // InTime reports whether work that has this much time left can be done at all.
 func (d Check) InTime(remaining time.Duration) bool {
