@@ -3,7 +3,9 @@ package dashboard
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +22,7 @@ type frame struct {
 	At      int64        `json:"at"`      // milliseconds since 1970
 	Process int64        `json:"process"` // when counting began; another number: it began anew
 	Title   string       `json:"title"`
+	Host    string       `json:"host"`    // the machine, and the process on it
 	Runbook string       `json:"runbook"` // its address; empty: no links
 	Gates   []gateFrame  `json:"gates"`
 	Calls   []callFrame  `json:"calls"`
@@ -90,7 +93,7 @@ type callerFrame struct {
 // read takes a snapshot of everything on the page.
 func (b *board) read(now, began time.Time) frame {
 	f := frame{
-		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title, Runbook: b.runbook,
+		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title, Host: host(), Runbook: b.runbook,
 		Gates: []gateFrame{}, Calls: []callFrame{}, Queues: []workFrame{}, Stores: []storeFrame{},
 	}
 	for _, g := range b.gates {
@@ -113,6 +116,15 @@ func (b *board) read(now, began time.Time) frame {
 	}
 	return f
 }
+
+// host names this process among others that may be behind the same address.
+var host = sync.OnceValue(func() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "this machine"
+	}
+	return text(fmt.Sprintf("%s, process %d", name, os.Getpid()))
+})
 
 // latest is the last frame read, as JSON: however many look, the figures are read
 // at most once in freshFor.

@@ -25,6 +25,7 @@ type board struct {
 	stores     []ratelimit.Stored
 
 	latest  latest
+	past    past
 	streams streams
 }
 
@@ -37,14 +38,17 @@ type board struct {
 // Mount it outside of the gate, so that it answers when nothing else does. It takes
 // no slot and no token. Nothing is protected unless [Guard] or a middleware does.
 //
-// The handler is safe for concurrent use and starts no goroutine: figures are read
-// when somebody looks, at most four times a second however many do.
+// The handler is safe for concurrent use. Figures are read when somebody looks, at most
+// four times a second however many do, and every two to ten seconds when nobody does: the
+// page begins with the last five minutes, for which some 400 KB are kept. That ends when
+// the handler is garbage.
 func Handler(parts ...Part) http.Handler {
 	b := &board{title: "Headgate", runbook: publicRunbook}
 	for _, p := range parts {
 		p(b)
 	}
 	b.latest.began = time.Now()
+	remember(b)
 	return b
 }
 
@@ -84,6 +88,8 @@ func (b *board) route(w http.ResponseWriter, r *http.Request) {
 		b.data(w, r)
 	case "events":
 		b.stream(w, r)
+	case "history.json":
+		b.history(w, r)
 	default:
 		if serve(w, r, name) {
 			return

@@ -24,11 +24,18 @@ let rested = 0; // when the next may begin
 const feed = listen((frame) => {
   history.add(frame);
   frames++;
+  redraw();
+}, (past) => {
+  history.begin(past);
+  redraw();
+});
+setInterval(showState, 500);
+
+function redraw() {
   if (waiting) return;
   waiting = true;
   setTimeout(() => requestAnimationFrame(draw), rested - performance.now());
-});
-setInterval(showState, 500);
+}
 
 function draw() {
   waiting = false;
@@ -47,12 +54,14 @@ function show(frame) {
       views.set(gate.name, gateView(gate.name, frame.gates.length > 1));
       main.append(views.get(gate.name).box);
     }
-    views.get(gate.name).set(gate, history.of(gate.name));
+    views.get(gate.name).set(gate, history.of(gate.name), history.marks(gate.name));
   }
   if (main.lastChild !== others.box) main.append(others.box);
-  others.set(frame);
+  others.set(frame, history.events);
   const since = new Date(frame.process / 1000);
-  footer.textContent = `Counting since ${since.toLocaleString()}. Charts show the last two minutes.`;
+  const peers = Math.max(0, ...frame.stores.map((s) => s.peers));
+  const many = peers > 1 ? ` It is one of ${peers} processes that share a limit; each has a page of its own.` : "";
+  footer.textContent = `This is ${frame.host}, counting since ${since.toLocaleString()}.${many} Charts show the last five minutes.`;
   main.dataset.frames = frames;
   showState();
 }

@@ -2,7 +2,8 @@
 // at the last point; until there is more to show, less of it fills the width.
 
 import { WINDOW } from "./history.js";
-import { LEVELS, number } from "./words.js";
+import { instant } from "./instant.js";
+import { LEVELS, clock, duration, number } from "./words.js";
 
 const LEAST = 20; // seconds across, however young the page is
 const NS = "http://www.w3.org/2000/svg";
@@ -20,6 +21,9 @@ class Canvas {
   constructor(place, height, label, clocked) {
     this.svg = node(place, "svg", { class: "chart" + (clocked ? " clocked" : ""), height, role: "img", "aria-label": label });
     this.height = height;
+    this.svg.addEventListener("pointermove", (e) => instant.set(this.at(e.offsetX)));
+    this.svg.addEventListener("pointerleave", () => instant.set(null));
+    instant.listen(() => this.point());
   }
 
   // begin clears the chart; points say when it ends and how much time it shows.
@@ -32,6 +36,42 @@ class Canvas {
     this.span = Math.min(WINDOW, Math.max(LEAST, known));
     this.low = low;
     this.high = high;
+  }
+
+  // finish draws what lies over a chart: marks of events, and the instant looked at.
+  finish(marks) {
+    for (const m of marks) {
+      const x = this.x(m.at);
+      if (x < 0) continue;
+      const mark = node(this.svg, "line", { class: "mark", x1: x, x2: x, y1: 0, y2: this.height });
+      node(mark, "title", {}, `${clock(m.at)}: ${m.text}`);
+    }
+    this.cursor = node(this.svg, "line", { class: "cursor", y1: 0, y2: this.height, visibility: "hidden" });
+    this.point();
+  }
+
+  // keys lets the arrows move the instant from point to point.
+  keys(points) {
+    const of = () => points.findLastIndex((p) => p.at <= (instant.at ?? this.end));
+    const moves = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+    this.svg.onkeydown = (e) => {
+      if (e.key === "Escape") return instant.set(null);
+      if (!(e.key in moves) || !points.length) return;
+      e.preventDefault();
+      instant.set(points[Math.min(points.length - 1, Math.max(0, of() + moves[e.key]))].at);
+    };
+  }
+
+  point() {
+    if (!this.cursor) return;
+    const x = instant.at === null ? -1 : this.x(instant.at);
+    this.cursor.setAttribute("visibility", x >= 0 && x <= this.width ? "visible" : "hidden");
+    this.cursor.setAttribute("x1", x);
+    this.cursor.setAttribute("x2", x);
+  }
+
+  at(x) {
+    return this.end - ((this.width - x) / this.width) * this.span * 1000;
   }
 
   x(at) {
@@ -50,10 +90,10 @@ class Canvas {
 
   // clock marks how long ago it was, below the chart.
   clock() {
-    const step = this.span > 60 ? 30 : this.span > 30 ? 15 : 5;
+    const step = this.span > 120 ? 60 : this.span > 60 ? 30 : this.span > 30 ? 15 : 5;
     for (let ago = step; ago < this.span; ago += step) {
       const x = this.x(this.end - ago * 1000);
-      if (x > 24) node(this.svg, "text", { x, y: this.height + 13, "text-anchor": "middle" }, ago + " s ago");
+      if (x > 24) node(this.svg, "text", { x, y: this.height + 13, "text-anchor": "middle" }, duration(ago) + " ago");
     }
     node(this.svg, "text", { x: this.width, y: this.height + 13, "text-anchor": "end" }, "now");
   }
@@ -84,11 +124,13 @@ class Canvas {
   }
 }
 
+const MISSING = 12_500; // no points for so long: longer than any two of the past lie apart
+
 // runs cuts points where some are missing.
 function runs(points) {
   const all = [];
   points.forEach((p, i) => {
-    if (i && p.at - points[i - 1].at < 4500) all.at(-1).push(p);
+    if (i && p.at - points[i - 1].at < MISSING) all.at(-1).push(p);
     else all.push([p]);
   });
   return all;
@@ -112,12 +154,15 @@ function stack(canvas, points, pick, sign) {
 // mirror shows what is served above its base line and what is refused below it.
 export function mirror(place) {
   const canvas = new Canvas(place, 210, "Requests per second by level: served above the line, refused below it", true);
-  return (all) => {
+  canvas.svg.setAttribute("tabindex", 0);
+  canvas.svg.setAttribute("role", "slider");
+  return (all, marks) => {
     const points = all.filter((p) => p.served);
     const up = nice(Math.max(1, ...points.map((p) => upTo(p.served, 0))));
     const down = Math.max(...points.map((p) => upTo(p.refused, 0)), 0);
     const low = -Math.max(nice(down), up / 5);
     canvas.begin(all, low, up * 1.05);
+    canvas.keys(all);
     node(canvas.svg, "rect", { class: "below", x: 0, width: canvas.width, y: canvas.y(0), height: canvas.height - canvas.y(0) });
     canvas.line(up, "grid-line", number(up) + "/s served");
     canvas.line(up / 2, "grid-line", number(up / 2));
@@ -126,6 +171,7 @@ export function mirror(place) {
     stack(canvas, points, (p) => p.refused, -1);
     canvas.line(0, "axis");
     canvas.clock();
+    canvas.finish(marks);
   };
 }
 
@@ -135,7 +181,7 @@ const poolsOf = (points, name) =>
 // limit shows work in flight under the limit, with a dot for each move.
 export function limit(place, pool) {
   const canvas = new Canvas(place, 130, "Work in flight, and the limit");
-  return (all) => {
+  return (all, marks) => {
     const points = poolsOf(all, pool);
     const high = nice(Math.max(1, ...points.map((p) => Math.max(p.limit, p.inFlight))));
     canvas.begin(all, 0, high * 1.05);
@@ -147,13 +193,14 @@ export function limit(place, pool) {
       node(canvas.svg, "circle", { class: p.moved > 0 ? "up" : "down", r: 2.6, cx: canvas.x(p.at), cy: canvas.y(p.limit) });
     }
     canvas.line(0, "axis");
+    canvas.finish(marks);
   };
 }
 
 // queue shows who waits, by level, and the bound once it is near.
 export function queue(place, pool) {
   const canvas = new Canvas(place, 130, "Requests that wait, by level, and how many may");
-  return (all) => {
+  return (all, marks) => {
     const points = poolsOf(all, pool);
     const deepest = Math.max(0, ...points.map((p) => upTo(p.waiting, 0)));
     const bound = points.at(-1)?.bound ?? 0;
@@ -164,6 +211,7 @@ export function queue(place, pool) {
     if (bound && bound <= high) canvas.line(bound, "bound", "bound " + number(bound));
     else canvas.line(high, "grid-line", number(high));
     canvas.line(0, "axis");
+    canvas.finish(marks);
   };
 }
 
@@ -174,29 +222,31 @@ export const shadeOf = (n, most) =>
   Math.min(SHADES, Math.max(1, Math.ceil((SHADES * Math.log1p(n)) / Math.log1p(most))));
 
 // heat shows how long those admitted from the queue had waited: a column for each
-// second, a row for each doubling.
+// frame, a row for each doubling.
 export function heat(place, pool) {
   const canvas = new Canvas(place, 118, "How long requests waited: darker is more of them", true);
-  return (all) => {
+  return (all, marks) => {
     const points = poolsOf(all, pool);
     const rows = points.at(-1)?.waited.length ?? 1;
     canvas.begin(all, 0, rows);
     const most = Math.max(1, ...points.flatMap((p) => p.waited));
     const cells = Array(SHADES + 1).fill("");
-    const wide = canvas.width / canvas.span, tall = canvas.height / rows;
-    for (const p of points) {
+    const tall = canvas.height / rows;
+    points.forEach((p, i) => {
+      const wide = (canvas.width / canvas.span) * Math.min((p.at - (points[i - 1]?.at ?? p.at - 1000)) / 1000, 10);
       p.waited.forEach((n, row) => {
         if (n <= 0) return;
         const shade = shadeOf(n, most);
         const x = canvas.x(p.at) - wide, y = canvas.height - (row + 1) * tall;
         cells[shade] += `M${x.toFixed(1)},${y.toFixed(1)}h${wide.toFixed(1)}v${(tall - 0.6).toFixed(1)}h${(-wide).toFixed(1)}z`;
       });
-    }
+    });
     cells.forEach((d, shade) => canvas.path("h" + shade, d));
     for (const [row, text] of [[1, "1 ms"], [4, "8 ms"], [7, "64 ms"], [10, "512 ms"], [13, "4 s"]]) {
       if (row < rows) node(canvas.svg, "text", { x: 2, y: canvas.y(row) + 3.5 }, text);
     }
     canvas.line(0, "axis");
     canvas.clock();
+    canvas.finish(marks);
   };
 }

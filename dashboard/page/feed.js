@@ -10,9 +10,12 @@ const PATIENCE = 4000; // a stream that says nothing is none
 const POLL = 2000;
 const LOST = 5000; // the service is silent
 const RETRY = 15000; // while polling, for a stream
+const GAP = 8000; // so long without a frame, and the page asks what it has missed
 
-export function listen(onFrame) {
-  const feed = new Feed(onFrame);
+// listen calls onFrame with each frame, and onPast with those from before the page was
+// opened, or since it was last heard of: what is known then begins anew with them.
+export function listen(onFrame, onPast) {
+  const feed = new Feed(onFrame, onPast);
   setInterval(() => feed.tick(), 500);
   document.addEventListener("visibilitychange", () => {
     feed.shown = Date.now();
@@ -34,8 +37,9 @@ class Feed {
   polled = 0;
   refused = 0; // when the stream last failed
 
-  constructor(onFrame) {
+  constructor(onFrame, onPast) {
     this.onFrame = onFrame;
+    this.onPast = onPast;
     this.channel = "BroadcastChannel" in window ? new BroadcastChannel("headgate " + location.pathname) : null;
     if (this.channel) this.channel.onmessage = (e) => this.overhear(e.data);
     this.fetch(); // something to show at once
@@ -117,10 +121,23 @@ class Feed {
   take(frame, share) {
     const anew = frame.process !== this.process; // the server, or its counting, is another
     if (!anew && frame.at <= this.last) return; // overheard late
+    const missed = anew || frame.at - this.last > GAP;
     this.heard = Date.now();
     if (share && this.channel) this.channel.postMessage({ id: this.id, frame });
     this.process = frame.process;
     this.last = frame.at;
     this.onFrame(frame);
+    if (missed) this.recall();
+  }
+
+  // recall asks for what was shown before.
+  async recall() {
+    try {
+      const answer = await fetch("history.json", { signal: AbortSignal.timeout(10000), cache: "no-store" });
+      const frames = answer.ok ? await answer.json() : [];
+      this.onPast(frames.filter((f) => f.process === this.process && f.at < this.last));
+    } catch {
+      // charts begin with what is heard from now on
+    }
   }
 }

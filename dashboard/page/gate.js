@@ -3,7 +3,8 @@
 import * as charts from "./charts.js";
 import { card, h, legend, rows, table, tile } from "./dom.js";
 import { mean } from "./history.js";
-import { CAUSES, LEVELS, OWN, REASONS, duration, number, sum } from "./words.js";
+import { instant } from "./instant.js";
+import { CAUSES, LEVELS, OWN, REASONS, clock, duration, list, number, sum } from "./words.js";
 
 const RECENT = 5; // seconds that numbers are averaged over
 
@@ -19,7 +20,11 @@ export function gateView(name, several) {
   const traffic = card("", "Served above the line, refused below it");
   const drawTraffic = charts.mirror(traffic.box);
   const served = legend(LEVELS);
-  traffic.box.append(served.box);
+  const readout = h("p", { class: "readout" }, LOOK);
+  traffic.box.append(served.box, readout);
+  let known = [];
+  const slider = traffic.box.querySelector("svg");
+  instant.listen(() => tell(readout, slider, known));
 
   const pools = h("div");
   const views = new Map();
@@ -42,16 +47,18 @@ export function gateView(name, several) {
 
   return {
     box,
-    set(gate, points) {
+    set(gate, points, marks) {
+      known = points;
       setTiles(tiles, gate, points);
-      drawTraffic(points);
+      drawTraffic(points, marks);
+      tell(readout, slider, points);
       setTraffic(traffic, served, gate, points);
       for (const p of gate.pools) {
         if (!views.has(p.name)) {
           views.set(p.name, poolView(p.name, gate.pools.length > 1));
           pools.append(views.get(p.name).box);
         }
-        views.get(p.name).set(p, points);
+        views.get(p.name).set(p, points, marks);
       }
       setReasons(why, gate, points);
       for (const [card, list, text] of [[who, gate.limited, number], [turned, gate.turned, number], [busiest, gate.busiest, duration]]) {
@@ -61,6 +68,27 @@ export function gateView(name, several) {
       setLimits(limits, limitsTable, gate);
     },
   };
+}
+
+const LOOK = "Point at a chart, or move along this one with the arrow keys, for the figures of an instant.";
+
+// tell writes what was true at the instant looked at.
+function tell(readout, slider, points) {
+  const p = instant.at === null ? undefined : points.findLast((q) => q.at <= instant.at);
+  const text = p ? figures(p) : LOOK;
+  readout.textContent = text;
+  const end = points.at(-1)?.at ?? 0, first = points[0]?.at ?? 0;
+  for (const [name, value] of [["valuemin", 0], ["valuemax", Math.round((end - first) / 1000)], ["valuenow", Math.round(((p?.at ?? end) - first) / 1000)], ["valuetext", text]]) {
+    slider.setAttribute("aria-" + name, value);
+  }
+}
+
+// figures are those of a point.
+function figures(p) {
+  const by = (rates) => list(LEVELS.map((level, l) => [level, rates?.[l] ?? 0]).filter(([, n]) => n > 0).reverse().map(([level, n]) => `${level} ${number(n)}/s`)) || "nothing";
+  const pools = p.pools.map((q) => `${q.name ? q.name + ": " : ""}${number(q.inFlight)} in flight of ${number(q.limit)}, ${number(sum(q.waiting))} waiting` +
+    (q.service ? `, work takes ${duration(q.service)}` : ""));
+  return `${clock(p.at)}: served ${by(p.served)}; refused ${by(p.refused)}. ${pools.join("; ")}.`;
 }
 
 function listCard(cls, title) {
@@ -146,16 +174,16 @@ function poolView(name, several) {
   return {
     box: h("div", null, several ? h("h2", null, name || "main", h("small", null, "pool")) : null,
       h("div", { class: "grid" }, flight.box, queue.box, heat.box)),
-    set(pool, points) {
-      drawFlight(points);
-      drawQueue(points);
-      drawHeat(points);
+    set(pool, points, marks) {
+      drawFlight(points, marks);
+      drawQueue(points, marks);
+      drawHeat(points, marks);
       setFlight(flight.note, pool);
       queue.note.textContent = sum(pool.waiting)
         ? `The oldest has waited ${duration(pool.oldest)}.` + (pool.bytes ? ` They announced ${number(pool.bytes)} bytes.` : "")
         : "Nothing waits.";
       waiting.set(pool.waiting.map(number));
-      heat.note.textContent = "Of those that were admitted from the queue. A row is a doubling, a column a second.";
+      heat.note.textContent = "Of those that were admitted from the queue. A row is a doubling of the wait.";
     },
   };
 }

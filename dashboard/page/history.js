@@ -1,19 +1,34 @@
 // History: frames hold totals since the start; a chart wants what happened between
-// two of them, over the last two minutes.
+// two of them, over the last five minutes.
 
-export const WINDOW = 120; // seconds
+import { eventsOf } from "./events.js";
+
+export const WINDOW = 300; // seconds
+const EVENTS = 30; // are kept
 
 export class History {
   points = new Map(); // gate name to a list of points, oldest first
+  events = []; // the latest last
 
-  // add takes a frame in and returns whether counting began anew.
+  // add takes a frame in.
   add(frame) {
     const last = this.frame;
     const anew = last && (last.process !== frame.process || frame.at < last.at);
     if (anew) this.frame = undefined;
+    this.events.push(...eventsOf(last, frame, anew));
+    this.events = this.events.filter((e) => frame.at - e.at <= WINDOW * 1000).slice(-EVENTS);
     for (const gate of frame.gates) this.addGate(frame, gate);
     this.frame = frame;
-    return anew;
+  }
+
+  // begin replaces what is known by frames of before, and by those heard since.
+  begin(frames) {
+    const latest = this.frame;
+    this.points.clear();
+    this.events = [];
+    this.frame = undefined;
+    for (const frame of frames) this.add(frame);
+    if (latest) this.add(latest);
   }
 
   addGate(frame, gate) {
@@ -26,6 +41,11 @@ export class History {
 
   of(name) {
     return this.points.get(name) ?? [];
+  }
+
+  // marks are the events of a gate, and those of the whole process.
+  marks(name) {
+    return this.events.filter((e) => !e.gate || e.gate === name);
   }
 }
 

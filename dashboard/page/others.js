@@ -1,9 +1,12 @@
 // What is not a gate: the calls the service makes, its work queues, its stores.
 
 import { card, h, table, tag } from "./dom.js";
-import { duration, number, sum } from "./words.js";
+import { clock, duration, number, sum } from "./words.js";
 
 export function othersView() {
+  const log = card("", "What happened");
+  const events = h("ol", { class: "log" });
+  log.box.append(events);
   const calls = card("", "Calls to others");
   const stores = card("", "Shared limits");
   const queues = card("", "Work queues");
@@ -13,8 +16,9 @@ export function othersView() {
     return place;
   });
   return {
-    box: h("div", { class: "grid" }, stores.box, calls.box, queues.box),
-    set(frame) {
+    box: h("div", { class: "grid" }, log.box, stores.box, calls.box, queues.box),
+    set(frame, happened) {
+      setLog(events, happened);
       calls.box.hidden = !frame.calls.length;
       stores.box.hidden = !frame.stores.length;
       queues.box.hidden = !frame.queues.length;
@@ -23,6 +27,12 @@ export function othersView() {
       setQueues(places[2], frame.queues);
     },
   };
+}
+
+// setLog lists the latest events first.
+function setLog(place, events) {
+  const items = [...events].reverse().slice(0, 12).map((e) => h("li", null, h("time", null, clock(e.at)), " ", e.gate ? h("b", null, e.gate + " ") : "", e.text));
+  place.replaceChildren(...(items.length ? items : [h("li", { class: "none" }, "Nothing in the last five minutes.")]));
 }
 
 function setCalls(note, place, calls) {

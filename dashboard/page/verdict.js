@@ -119,7 +119,7 @@ function onRoute(points) {
   return route && most > all / 2 ? ` on ${route}` + (most < all * 0.95 ? " above all" : "") : "";
 }
 
-const CALM = 3000; // so long without a refusal, and what comes is another incident
+const CALM = 12_500; // so long without a refusal, longer than any two frames of the past lie apart, and what comes is another incident
 
 // sinceIndex finds the point at which the present refusals began, those that count finds.
 function sinceIndex(points, count = overloadOf) {
