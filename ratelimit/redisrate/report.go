@@ -20,7 +20,7 @@ type Snapshot struct {
 	Leasing   bool          // keys with the default numbers use leases
 	LeaseSize int           // slots in a lease
 	Reserve   int           // slots that all processes together may hold ahead of the rate
-	Interval  time.Duration // what a lease covers at this distance and number of processes
+	Interval  time.Duration // what a lease covers at this distance
 	Held      int           // slots held
 	Full      uint64        // newcomers the table had no room for
 

@@ -8,9 +8,10 @@ import (
 
 // What an account does while the store is out of reach, and on its return.
 
-// GoAway makes the share decide. It starts with the slots this process holds and
-// its part of the bucket's last balance, which is below zero when slots were handed
-// out ahead of the rate: all together that is what one bucket would hold now.
+// GoAway makes the share decide. It starts with the slots this process holds, its part
+// of the bucket's last balance, which is below zero when slots were handed out ahead of
+// the rate, and its part of what was refilled in the silence: all together that is what
+// one bucket would hold now. Calls whose answers were lost may have drawn on it or not.
 func (a *Account) GoAway(t time.Duration, v View) {
 	if a.away {
 		return
@@ -21,34 +22,46 @@ func (a *Account) GoAway(t time.Duration, v View) {
 	a.advance = 0
 	held := a.clear()
 	a.gone += held
-	start := float64(held) + a.entitled(t) - max(0, a.unheard.spent)
+	start := float64(held) + a.left() + a.undrawn(t) - max(0, a.unheard.spent) - float64(a.doubt)
 	a.unheard.spent -= float64(held)
 	if t < a.settle { // a flap mints nothing
 		a.share.refill(t)
 		start = min(start, a.share.tokens)
 	}
 	a.share = newShare(t, Limit{Rate: a.speed(), Burst: a.inForce.Burst}, a.part(), start)
-	a.OutOfReach(t, t)
+	a.OutOfReach(t, min(t, a.flights.since))
 }
 
-// OutOfReach takes in a call that failed, for this key or another.
+// left is this process' part of what the bucket held when it fell silent. One that was
+// all but empty when last heard is drawn upon as fast as it refills, down to the reserve.
+func (a *Account) left() float64 {
+	rest := float64(a.inForce.Burst)
+	if a.known {
+		rest = min(rest, a.balance)
+	}
+	if rest < 2 {
+		rest = min(rest, -float64(a.terms.Reserve))
+	}
+	return rest * a.part()
+}
+
+// undrawn is this process' part of what the bucket refilled while it was silent: nobody
+// drew on that.
+func (a *Account) undrawn(t time.Duration) float64 {
+	return max(0, t-a.flights.since).Seconds() * a.speed() * a.part()
+}
+
+// OutOfReach takes in that a call made then failed, for this key or another. What the share
+// refilled since is missing as well: the bucket may have been back and drawn upon.
 func (a *Account) OutOfReach(t, failed time.Duration) {
-	if !a.away || failed < a.unheard.failed {
+	if !a.away || failed <= a.unheard.failed {
 		return
 	}
 	deficit := 0.0
 	if a.conf.OnOutage == ratelimit.FailShare {
-		deficit = a.share.deficit(t)
+		deficit = a.share.deficit(t) + (t-failed).Seconds()*a.share.rate
 	}
 	a.unheard.mark(failed, deficit)
-}
-
-// lack is what the one bucket would be missing if all shares were as empty as this
-// process': micro-tokens. While some are back and others are not, the bucket fills
-// up faster than those that are back may draw, and the last of them would find a
-// second burst there. Slots that are out are missing as well.
-func (a *Account) lack(t time.Duration) int64 {
-	return int64(a.share.deficit(t) / a.share.burst * float64(a.inForce.Burst) * Micro)
 }
 
 // Rejoin looks at an account that was left on its share: it forgets the outage when

@@ -33,6 +33,7 @@ type Account struct {
 
 	flights flights
 	advance int           // tokens let through on the strength of calls that are late
+	doubt   int           // of those, paid by calls whose answers were lost, if they ran
 	next    time.Duration // earliest next call
 	retries int           // failed calls in a row
 

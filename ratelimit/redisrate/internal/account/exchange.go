@@ -63,8 +63,8 @@ func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) 
 	}
 	r.Debit = a.unheard.tell(a.inForce.Burst)
 	a.flights.start(t, &r)
-	if a.away && a.conf.OnOutage == ratelimit.FailShare {
-		r.Lack = a.lack(t)
+	if r.Missing = r.Debit; a.away && a.conf.OnOutage == ratelimit.FailShare {
+		r.Missing, r.Filling = int64(a.share.deficit(t)*Micro), a.share.rate
 	}
 	r.Charge = -int64(a.credit) * Micro
 	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
@@ -86,7 +86,7 @@ func (a *Account) Apply(t, sent time.Duration, r Request, rep Reply, v View) {
 		a.comeBack(t)
 	}
 	newest := a.flights.land(r, true)
-	a.retries = 0
+	a.retries, a.doubt = 0, 0
 	a.hint.told(true)
 	a.unheard.told(r.Debit)
 	if newest {
@@ -128,7 +128,7 @@ func (a *Account) pace(sent time.Duration, r Request, granted int) {
 	if !a.terms.Leasing || granted >= min(r.Want, a.terms.Q) {
 		return
 	}
-	a.next = sent + a.terms.Tau/2
+	a.next = sent + a.terms.calm/2
 	if a.held == 0 {
 		a.low = 0
 	}
@@ -157,16 +157,19 @@ func (a *Account) settleAdvance() {
 // Fail takes in that a call got no answer; the next is made after backoff. It is no
 // news of the key when a call made later was answered.
 func (a *Account) Fail(t time.Duration, r Request, why Why, v View) {
+	made := a.flights.made(r.Serial)
 	newer := a.flights.land(r, false)
 	a.hint.told(false)
 	a.unheard.untold(r.Debit)
 	if why == WhyTimeout || why == WhyLost { // it may have run: charged once, not twice
-		a.advance -= min(r.Want, a.advance)
+		n := min(r.Want, a.advance)
+		a.advance -= n
+		a.doubt += n
 	}
 	switch {
 	case a.away || newer && (why != WhyLost || a.flights.late > 0):
 		a.GoAway(t, v)
-		a.OutOfReach(t, t)
+		a.OutOfReach(t, made)
 		a.next = t + RetryDelay(a.retries)
 		a.retries++
 	case newer: // a connection broke: one more try before the share decides

@@ -27,6 +27,7 @@ type fleet struct {
 	jitter func() time.Duration // one way; nil for half of rtt
 	peers  int
 	procs  []*proc
+	wrong  func() (ahead time.Duration, fast float64) // a clock; nil for the right one
 
 	arrived  []time.Duration
 	admitted []time.Duration
@@ -40,6 +41,8 @@ type proc struct {
 	waiting []time.Duration // arrivals that wait for a call
 	watched bool
 	gone    bool
+	ahead   time.Duration // of the simulation's clock
+	fast    float64       // how much faster it runs
 }
 
 type flight struct {
@@ -81,8 +84,27 @@ func newFleet(n int, r float64, burst int, rtt time.Duration) *fleet {
 
 func (f *fleet) join() *proc {
 	p := &proc{account: account.New(f.conf, f.view())}
+	if f.wrong != nil {
+		p.ahead, p.fast = f.wrong()
+	}
 	f.procs = append(f.procs, p)
 	return p
+}
+
+// at is t on p's own clock.
+func (p *proc) at(t time.Duration) time.Duration {
+	return t + p.ahead + time.Duration(float64(t)*p.fast)
+}
+
+// skew sets the clocks of all processes wrong, those that join later included: by up to
+// an hour, and faster or slower by up to 200 ppm.
+func (f *fleet) skew(rnd *rand.Rand) {
+	f.wrong = func() (ahead time.Duration, fast float64) {
+		return time.Duration(rnd.Int64N(int64(time.Hour))), (rnd.Float64() - 0.5) * 4e-4
+	}
+	for _, p := range f.procs {
+		p.ahead, p.fast = f.wrong()
+	}
 }
 
 func (f *fleet) after(d time.Duration, do func()) {
@@ -124,9 +146,9 @@ func (f *fleet) patience() time.Duration {
 
 func (f *fleet) take(p *proc, arrived time.Duration) {
 	f.overdue(p)
-	v := p.account.Take(f.now, 1, 0)
+	v := p.account.Take(p.at(f.now), 1, 0)
 	if v.Call && f.now-arrived >= f.patience() {
-		v = p.account.TakeLate(f.now, 1)
+		v = p.account.TakeLate(p.at(f.now), 1)
 	}
 	if v.Ok {
 		f.admitted = append(f.admitted, f.now)
@@ -141,7 +163,7 @@ func (f *fleet) take(p *proc, arrived time.Duration) {
 		}
 		p.waiting = append(p.waiting, arrived)
 		f.callFor(p)
-	} else if p.account.Due(f.now) {
+	} else if p.account.Due(p.at(f.now)) {
 		f.call(p)
 	}
 }
@@ -169,7 +191,7 @@ func (f *fleet) call(p *proc) {
 		need = p.account.Missing(need)
 	}
 	sent := f.now
-	r := p.account.Ask(f.now, need, least, 0)
+	r := p.account.Ask(p.at(f.now), need, least, 0)
 	r.Key = "all"
 	p.calls = append(p.calls, flight{r.Serial, sent})
 	there, back := f.rtt/2, f.rtt/2
@@ -188,10 +210,10 @@ func (f *fleet) call(p *proc) {
 func (f *fleet) answer(p *proc, sent time.Duration, r account.Request, rep account.Reply, err error) {
 	p.calls = slices.DeleteFunc(p.calls, func(c flight) bool { return c.serial == r.Serial })
 	if err == nil {
-		p.account.Apply(f.now, sent, r, rep, f.view())
+		p.account.Apply(p.at(f.now), p.at(sent), r, rep, f.view())
 		f.watch(p)
 	} else {
-		p.account.Fail(f.now, r, account.WhyTimeout, f.view())
+		p.account.Fail(p.at(f.now), r, account.WhyTimeout, f.view())
 	}
 	f.retake(p)
 }
@@ -204,7 +226,7 @@ func (f *fleet) overdue(p *proc) {
 		p.account.Overdue(p.calls[0].serial)
 		p.calls = p.calls[1:]
 	}
-	p.account.Listen(f.now, max(4*f.rtt, 100*time.Millisecond), f.view())
+	p.account.Listen(p.at(f.now), max(4*f.rtt, 100*time.Millisecond), f.view())
 }
 
 func (f *fleet) retake(p *proc) {
@@ -225,7 +247,7 @@ func (f *fleet) watch(p *proc) {
 		if p.gone {
 			return
 		}
-		if p.account.Lull(f.now) {
+		if p.account.Lull(p.at(f.now)) {
 			f.call(p)
 		}
 		f.watch(p)

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -15,28 +16,32 @@ type flights struct {
 	out     []flight
 	want    int           // tokens they ask for
 	late    int           // calls that became late since the last answer
-	since   time.Duration // when the first of those that were not answered was made
+	since   time.Duration // when the first call after the last answer was made
 }
 
 // flight is one of them.
 type flight struct {
 	serial int64
+	at     time.Duration
 	want   int
 	late   bool
 }
+
+// never is no moment: no call was made since the last answer.
+const never = time.Duration(math.MaxInt64)
 
 // maxFlights bounds a key's calls in flight.
 const maxFlights = 4
 
 func (f *flights) start(t time.Duration, r *Request) {
-	if f.n == 0 {
+	if f.n == 0 || f.since == never {
 		f.since = t
 	}
 	f.serial++
 	r.Serial = f.serial
 	f.current = f.serial
 	f.n++
-	f.out = append(f.out, flight{serial: f.serial, want: r.Want})
+	f.out = append(f.out, flight{serial: f.serial, at: t, want: r.Want})
 	f.want += r.Want
 }
 
@@ -49,9 +54,24 @@ func (f *flights) land(r Request, answered bool) (newest bool) {
 		f.current = 0
 	}
 	if newest = r.Serial > f.heard; newest && answered {
-		f.heard, f.late, f.since = r.Serial, 0, 0
+		f.heard, f.late, f.since = r.Serial, 0, never
+		for _, c := range f.out {
+			if c.serial > r.Serial {
+				f.since = min(f.since, c.at)
+			}
+		}
 	}
 	return newest
+}
+
+// made returns when a call was made.
+func (f *flights) made(serial int64) (at time.Duration) {
+	for _, c := range f.out {
+		if c.serial == serial {
+			at = c.at
+		}
+	}
+	return at
 }
 
 // overdue says that a call is late: requests that wait for it are decided without it.

@@ -18,8 +18,10 @@ type View struct {
 	Trip  time.Duration // measured round trip to the store; 0 if not known
 }
 
-// maxCallRate is how many instances' intervals one key carries a second: the
-// interval grows with the fleet so that denials alone cannot flood a server.
+// maxCallRate is how many processes' pauses one key carries a second: what a process waits
+// after a dry bucket grows with the fleet, so that denials alone cannot flood a server. The
+// interval does not: leases for longer than the way takes lie idle at most processes, count
+// as out, and keep the bucket from refilling.
 const maxCallRate = 2000
 
 // perishTaus is the life of a slot after its maturity, in intervals: one costs
@@ -35,7 +37,8 @@ type terms struct {
 	Q       int           // lease size
 	most    int           // lease size of a process that is alone in its hurry
 	Reserve int           // slots handed out ahead of the rate, all together
-	Tau     time.Duration // interval at this fleet size
+	Tau     time.Duration // interval at this distance
+	calm    time.Duration // twice the pause after a dry bucket
 	perish  time.Duration // life of a slot after its maturity
 	life    time.Duration // after a grant, until all of its slots have perished
 	trip    time.Duration // round trip that the lease has to bridge
@@ -51,7 +54,8 @@ const outOfBurst = 0.75
 // not know its peers yet (0) takes single slots within it.
 func (w Law) Terms(rate float64, burst int, v View) terms {
 	n := float64(max(1, v.Peers))
-	t := terms{Tau: max(w.Tau+v.Trip, time.Duration(n/maxCallRate*float64(time.Second))), trip: v.Trip}
+	t := terms{Tau: w.Tau + v.Trip, trip: v.Trip}
+	t.calm = max(t.Tau, time.Duration(n/maxCallRate*float64(time.Second)))
 	t.perish = perishTaus * t.Tau
 	ahead := func(lead time.Duration) float64 { return min(rate*lead.Seconds(), float64(burst)*outOfBurst) }
 	if ahead(w.Ahead)/n < minLease { // whatever the round trip, which changes

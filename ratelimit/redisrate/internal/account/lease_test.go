@@ -86,7 +86,7 @@ func TestLawScalesWithTheFleet(t *testing.T) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
-	if tau := w.Terms(1, 1, View{Peers: 1000}).Tau; tau != 500*ms {
-		t.Errorf("1000 processes have an interval of %v", tau)
+	if got := w.Terms(1, 1, View{Peers: 1000}); got.Tau != 50*ms || got.calm != 500*ms {
+		t.Errorf("1000 processes have an interval of %v and a pause of %v", got.Tau, got.calm)
 	}
 }

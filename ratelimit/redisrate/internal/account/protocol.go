@@ -25,7 +25,8 @@ type Request struct {
 	Life    time.Duration // after which slots granted here have perished; 0 in a call per admission
 	Gone    int           // slots spent, perished or returned since the last call
 	Debit   int64         // micro-tokens spent elsewhere: taken, but not below empty
-	Lack    int64         // micro-tokens that must be missing from a full bucket
+	Missing int64         // micro-tokens missing from the share: more of Debit is taken only
+	Filling float64       // as far as the share, in tokens per second, refilled since the bucket was full
 	Charge  int64         // micro-tokens to take in any case; negative returns them
 	Pause   time.Duration // no slot is usable before it has passed
 	Cut     float64       // factor for the multiplier, once per epoch; 0 for none

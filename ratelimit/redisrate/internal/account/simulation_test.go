@@ -3,6 +3,7 @@ package account_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,99 +55,107 @@ func TestFleetHoldsTheCeiling(t *testing.T) {
 	}
 }
 
-// A thousand processes share 100,000/s: they come and go, and the store is away
-// for two seconds. The bound holds in every window, with the peers known.
-func TestThousandProcesses(t *testing.T) {
-	const n, r, burst = 1000, 100_000.0, 20_000
-	f := newFleet(n, r, burst, time.Millisecond)
-	rnd := rand.New(rand.NewPCG(7, 8))
-	live := n
+// crowd is a thousand processes with wrong clocks and uneven traffic, a part of which
+// leaves and is replaced all the time.
+func crowd(r float64, burst int, trip time.Duration, even bool) (f *fleet, joined func() int) {
+	const n = 1000
+	f = newFleet(n, r, burst, trip)
+	rnd := rand.New(rand.NewPCG(3, uint64(trip)))
+	f.skew(rnd)
+	offer := func(p *proc) {
+		times := 2.0 // of its part of the limit
+		if !even {
+			times = 0.5 + 3*rnd.Float64()
+		}
+		f.offer(p, rnd, r/n*times, nil)
+	}
 	for _, p := range f.procs {
-		f.offer(p, rnd, 2*r/n, nil)
+		offer(p)
 	}
-	var churn func()
-	churn = func() { // five leave and five join every 100 ms; heartbeats lag behind
+	live, met := slices.Clone(f.procs), 0
+	var deploy func()
+	deploy = func() { // fifty a second
 		for range 5 {
-			if p := f.procs[rnd.IntN(len(f.procs))]; !p.gone {
-				p.gone = true
-				live--
-			}
-			f.offer(f.join(), rnd, 2*r/n, nil)
-			live++
+			i := rnd.IntN(n)
+			live[i].gone = true
+			live[i] = f.join()
+			offer(live[i])
+			met++
 		}
-		f.after(100*time.Millisecond, churn)
+		f.after(100*time.Millisecond, deploy)
 	}
-	f.after(0, churn)
-	down, up := f.now+2*time.Second, f.now+4*time.Second
-	f.store.Down = func() bool { return f.now >= down && f.now < up }
-	f.run(1500 * time.Millisecond)
-	calls, passed, begin := f.store.Calls, len(f.admitted), f.now
-	f.run(500 * time.Millisecond)
-	perSecond := float64(f.store.Calls-calls) / (f.now - begin).Seconds()
-	each := float64(f.store.Calls-calls) / float64(len(f.admitted)-passed)
-	f.run(5 * time.Second)
-	within := func(from, to time.Duration) (n int) {
-		for _, at := range f.admitted {
-			if at >= begin+from && at < begin+to {
-				n++
-			}
-		}
-		return n
-	}
-	before, during, after := within(-time.Second, 500*time.Millisecond), within(500*time.Millisecond, 2500*time.Millisecond), within(4*time.Second, 5500*time.Millisecond)
-	over := accounttest.Excess(f.admitted, r, burst)
-	t.Logf("%d processes, %d requests: %.0f calls/s, %.3f for each admitted; of what one bucket refills, admitted %.1f %% before, %.1f %% in and %.1f %% after 2 s of outage; %.0f above the bound",
-		live, len(f.arrived), perSecond, each, float64(before)/(1.5*r)*100, float64(during)/(2*r)*100, float64(after)/(1.5*r)*100, over)
-	switch {
-	case over > 0.01:
-		t.Errorf("a window let %.1f more through than burst + rate·t", over)
-	case float64(before) < 0.99*1.5*r || float64(after) < 0.93*1.5*r || float64(during) < 0.9*2*r:
-		t.Error("too little is admitted")
-	case each > 0.2:
-		t.Error("too many calls")
-	}
+	f.after(0, deploy)
+	return f, func() int { return met }
 }
 
-// A thousand replicas at three distances, with deploys and uneven traffic.
+var farAway = []time.Duration{time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond}
+
+// A thousand replicas at three distances, with deploys, uneven traffic and wrong clocks.
 func TestThousandReplicasAtADistance(t *testing.T) {
 	for _, c := range []struct {
 		rate  float64
 		burst int
 		calls float64
 	}{{100_000, 50_000, 0.2}, {1000, 1000, 3}} {
-		for _, trip := range []time.Duration{time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond} {
+		for _, trip := range farAway {
 			t.Run(fmt.Sprintf("%v/%v", c.rate, trip), func(t *testing.T) {
-				const n = 1000
-				f := newFleet(n, c.rate, c.burst, trip)
-				rnd := rand.New(rand.NewPCG(3, uint64(trip)))
-				offer := func(p *proc) { f.offer(p, rnd, c.rate/n*(0.5+3*rnd.Float64()), nil) }
-				for _, p := range f.procs {
-					offer(p)
-				}
-				var deploy func()
-				deploy = func() {
-					for range 5 {
-						f.procs[rnd.IntN(len(f.procs))].gone = true
-						offer(f.join())
-					}
-					f.after(100*time.Millisecond, deploy)
-				}
-				f.after(0, deploy)
+				f, _ := crowd(c.rate, c.burst, trip, false)
 				f.run(1500 * time.Millisecond)
 				passed, calls, begin := len(f.admitted), f.store.Calls, f.now
-				f.run(1500 * time.Millisecond)
+				f.run(3 * time.Second)
 				used := float64(len(f.admitted)-passed) / (c.rate * (f.now - begin).Seconds())
 				each := float64(f.store.Calls-calls) / float64(len(f.admitted)-passed)
 				over := accounttest.Excess(f.admitted, c.rate, c.burst)
 				t.Logf("used %.1f %%, %.3f calls each, %.2f over, %d local", 100*used, each, over, f.local)
-				least := 0.97
-				if c.rate > 1000 && trip == 100*time.Millisecond {
-					least = 0.85 // leases of this many replicas are too small for this distance
-				}
-				if used < least || each > c.calls || over > 1 {
-					t.Errorf("want %v used and no excess", least)
+				if used < 0.97 || each > c.calls || over > 1 {
+					t.Errorf("want 97 %% used, no excess, and %v calls each at most", c.calls)
 				}
 			})
 		}
+	}
+}
+
+// The same, and the store is away for two seconds. Only processes that start meanwhile,
+// which do not know that others have drawn, may add to the bound: a part of the burst each.
+// What a process does not need of its share is lost, as long as shares decide: of the uneven
+// traffic a sixth of the processes need 0.75 of theirs, which leaves 1 - 0.25/6. And once,
+// on the return, the slots are stocked again that a far store needs ahead: an interval and a
+// round trip of the rate.
+func TestThousandReplicasThroughAnOutage(t *testing.T) {
+	for i := range 2 * len(farAway) {
+		trip, even := farAway[i/2], i%2 == 0
+		t.Run(fmt.Sprintf("%v/even %v", trip, even), func(t *testing.T) {
+			const r, burst = 100_000.0, 50_000
+			f, joined := crowd(r, burst, trip, even)
+			least := 0.97
+			if !even {
+				least *= 1 - 0.25/6
+			}
+			begin := f.now
+			down, up := begin+2*time.Second, begin+4*time.Second
+			f.store.Down = func() bool { return f.now >= down && f.now < up }
+			f.run(2 * time.Second)
+			before := joined()
+			f.run(2 * time.Second)
+			unknown := joined() - before
+			f.run(3 * time.Second)
+			within := func(from, to time.Duration) float64 {
+				n := 0
+				for _, at := range f.admitted {
+					if at >= from && at < to {
+						n++
+					}
+				}
+				return float64(n) / (r * (to - from).Seconds())
+			}
+			during, after := within(down, up), within(up, f.now)
+			stock := (50*time.Millisecond + trip).Seconds() / (f.now - up).Seconds()
+			over, stated := accounttest.Excess(f.admitted, r, burst), float64(unknown*burst/1000)
+			t.Logf("used %.1f %% in the outage and %.1f %% in the three seconds after it; %.0f over, at most %.0f for %d newcomers",
+				100*during, 100*after, over, stated, unknown)
+			if during < least || after < least-stock || over > stated+1 {
+				t.Errorf("want %.1f %% and %.1f %% used, and no more above the bound than stated", 100*least, 100*(least-stock))
+			}
+		})
 	}
 }

@@ -2,13 +2,14 @@
 -- times are the server's microseconds, both exact in a double. An absent key is a
 -- full bucket, so expiry forgets nothing.
 --
--- State: tokens last pause hold mult epoch version rate burst out cell cur prev
+-- State: tokens last pause hold mult epoch version rate burst out cell cur prev back spill
 local n = {}
 for i = 1, #ARGV do n[i] = tonumber(ARGV[i]) end
 local want, need, least, share, reserve, debit, charge = n[1], n[2], n[3], n[4], n[5], n[6], n[7]
 local rate, burst, version, life, gone = n[8], n[9], n[10], n[11], n[12]
-local wait, cut, seen, late, touch, lack = n[13], n[14], n[15], n[16], n[17], n[18]
+local wait, cut, seen, late, touch, missing, filling = n[13], n[14], n[15], n[16], n[17], n[18], n[19]
 local ratetext = ARGV[8]
+local returning = 1500000 -- microseconds in which all processes are back: see settleTime
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -17,17 +18,18 @@ if late > 0 and now > late then -- it sat in a queue: its sender has given it up
 end
 
 local tokens, last, pause, hold, mult, epoch = burst * 1000000, now, 0, 0, 1000000, 0
-local out, cell, cur, prev = 0, now, 0, 0
+local out, cell, cur, prev, back, spill = 0, now, 0, 0, 0, 0
 local write = touch == 1
 local held = redis.call('GET', KEYS[1])
 local was = held and { string.match(held,
-  '^(%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%S+) (%d+) (%-?%d+) (%d+) (%d+) (%d+)$') } or {}
+  '^(%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%S+) (%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
 local oldrate, oldburst = rate, burst
-if was[13] and tonumber(was[8]) then
+if was[15] and tonumber(was[8]) then
   tokens, last, pause = tonumber(was[1]), tonumber(was[2]), tonumber(was[3])
   hold, mult, epoch = tonumber(was[4]), tonumber(was[5]), tonumber(was[6])
   oldrate, oldburst = tonumber(was[8]), tonumber(was[9])
   out, cell, cur, prev = tonumber(was[10]), tonumber(was[11]), tonumber(was[12]), tonumber(was[13])
+  back, spill = tonumber(was[14]), tonumber(was[15])
   local stored = tonumber(was[7])
   if stored > version then -- a newer configuration is in force
     version, rate, ratetext, burst = stored, oldrate, was[8], oldburst
@@ -40,6 +42,7 @@ if last - now > 1000000 then
   local step = last - now
   last, write = now, true
   pause, hold, cell = math.max(0, pause - step), math.max(0, hold - step), math.max(0, cell - step)
+  back = math.max(0, back - step)
 end
 if now < last then now = last end
 
@@ -70,11 +73,15 @@ out = math.max(0, math.min(out, cur + prev))
 -- No refill while paused: the pause must not end in a burst.
 -- The time of a part of a micro-token is kept, or slow buckets asked often lose it.
 local from, top = math.max(last, pause), (oldburst - out) * 1000000
+local full = tokens >= top
 if now > from then
   local gain = (climb(now - hold) - climb(from - hold)) * oldrate
   local whole = math.floor(gain + 0.001)
   last = now
-  if tokens + whole < top then
+  full = tokens + whole >= top
+  if full then
+    spill = spill + math.max(0, tokens + whole - math.max(top, tokens))
+  else
     last = now - math.floor(math.max(0, gain - whole) / (oldrate * factor() / 1000000))
   end
   tokens = math.max(tokens, math.min(tokens + whole, top))
@@ -84,12 +91,20 @@ end
 tokens = math.min(tokens, burst * 1000000)
 out = math.max(0, out - gone)
 
+-- Processes return from an outage one by one. What was spent before the first of them
+-- found the bucket full was refilled. What others spend on their shares until they are
+-- back as well was refilled too, as far as it ran over: that pays for it.
+if debit > 0 then
+  if full and now - back > returning then back, spill = now, 0 end
+  if now - back <= returning then
+    debit = math.min(debit, missing + math.floor(filling * (now - back)))
+    local paid = math.min(spill, math.max(0, debit - missing))
+    debit, spill = debit - paid, spill - paid
+  end
+end
 if debit > 0 then -- spent elsewhere, while others may have drawn for two seconds
   local floor = -math.min(burst, math.floor(rate * 2)) * 1000000
   tokens = math.max(math.min(tokens, floor), tokens - debit)
-end
-if lack > 0 then -- the bucket filled up beside shares that are still in use
-  tokens, write = math.min(tokens, math.max(0, burst * 1000000 - lack) - out * 1000000), true
 end
 if charge > 0 then
   tokens = tokens - charge
@@ -120,8 +135,8 @@ if grant > 0 or write then
   local full = (burst * 1000000 - tokens) / speed + paused
   if m < 1000000 then full = math.max(full, math.max(0, hold - now) + (1000000 - mult) * 20) end
   redis.call('SET', KEYS[1], string.format(
-    '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s %.0f %.0f %.0f %.0f %.0f',
-    tokens, last, pause, hold, mult, epoch, version, ratetext, burst, out, cell, cur, prev),
+    '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s %.0f %.0f %.0f %.0f %.0f %.0f %.0f',
+    tokens, last, pause, hold, mult, epoch, version, ratetext, burst, out, cell, cur, prev, back, spill),
     'PX', string.format('%.0f', math.ceil(full / 1000) + 1000))
 end
 return string.format('ok %.0f %.0f %s %.0f %.0f %.0f %.0f %.0f %.0f',

@@ -36,7 +36,8 @@ func randomRequest(rnd *rand.Rand, key string) account.Request {
 	maybe(2, func() { r.Life = time.Duration(1+rnd.IntN(400)) * time.Millisecond })
 	maybe(2, func() { r.Gone = rnd.IntN(20) })
 	maybe(8, func() { r.Debit = rnd.Int64N(100 * account.Micro) })
-	maybe(8, func() { r.Lack = rnd.Int64N(100 * account.Micro) })
+	r.Missing = r.Debit
+	maybe(4, func() { r.Missing, r.Filling = rnd.Int64N(100*account.Micro), rnd.Float64()*100 })
 	maybe(8, func() { r.Charge = rnd.Int64N(20*account.Micro) - 10*account.Micro })
 	maybe(20, func() { r.Pause = time.Duration(rnd.IntN(3000)) * time.Millisecond })
 	maybe(10, func() { r.Cut = 0.7 })
@@ -210,9 +211,9 @@ func TestDebitIsBounded(t *testing.T) {
 	}{{account.Limit{Rate: 0.1, Burst: 100}, 0}, {account.Limit{Rate: 10, Burst: 100}, -20}, {account.Limit{Rate: 1000, Burst: 100}, -100}} {
 		v := newVirtual(t)
 		for range 2 {
-			v.lease(account.Request{Limit: c.limit, Debit: 100 * account.Micro})
+			v.lease(account.Request{Limit: c.limit, Debit: 100 * account.Micro, Missing: 100 * account.Micro})
 		}
-		if r := v.lease(account.Request{Limit: c.limit, Debit: 100 * account.Micro}); r.Before != c.floor*account.Micro {
+		if r := v.lease(account.Request{Limit: c.limit, Debit: 100 * account.Micro, Missing: 100 * account.Micro}); r.Before != c.floor*account.Micro {
 			t.Errorf("%+v: %+v", c, r)
 		}
 		if r := v.lease(account.Request{Limit: c.limit, Charge: 5 * account.Micro}); r.Before != (c.floor-5)*account.Micro {

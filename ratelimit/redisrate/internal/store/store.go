@@ -75,7 +75,8 @@ func (s *Redis) lease(ctx context.Context, r account.Request) (string, error) {
 	cmd, err := s.run(ctx, leaseScript, r.Key,
 		r.Want, r.Need, r.Least, r.Share, r.Reserve, r.Debit, r.Charge,
 		strconv.FormatFloat(r.Limit.Rate, 'g', 17, 64), r.Limit.Burst, r.Limit.Version,
-		r.Life.Microseconds(), r.Gone, r.Pause.Microseconds(), account.PPM(r.Cut), r.Seen, s.deadline(), flag(r.Touch), r.Lack)
+		r.Life.Microseconds(), r.Gone, r.Pause.Microseconds(), account.PPM(r.Cut), r.Seen, s.deadline(), flag(r.Touch), r.Missing,
+		strconv.FormatFloat(r.Filling, 'g', 17, 64))
 	if err != nil {
 		return "", err
 	}

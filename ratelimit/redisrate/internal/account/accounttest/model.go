@@ -28,6 +28,8 @@ type bucket struct {
 	out, cur, prev            int64
 	cell                      int64
 	expires                   int64
+	back, spill               int64
+	full                      bool // at this call
 }
 
 // NewModel returns an empty store that reads the time, in microseconds, from now.
@@ -88,6 +90,7 @@ func (b *bucket) clock(now int64, write bool) (int64, bool) {
 	if step := b.last - now; step > account.Micro {
 		b.last, write = now, true
 		b.pause, b.hold, b.cell = max(0, b.pause-step), max(0, b.hold-step), max(0, b.cell-step)
+		b.back = max(0, b.back-step)
 	}
 	return max(now, b.last), write
 }
@@ -123,24 +126,40 @@ func (b *bucket) area(x int64) float64 {
 func (b *bucket) refill(now int64, was account.Limit) {
 	from, top := max(b.last, b.pause), (int64(was.Burst)-b.out)*account.Micro
 	b.last = now
+	b.full = b.tokens >= top
 	if now <= from {
 		return
 	}
 	gain := (b.area(now-b.hold) - b.area(from-b.hold)) * was.Rate
 	whole := math.Floor(gain + 0.001)
 	sum := float64(b.tokens) + whole
-	if sum < float64(top) {
+	if b.full = sum >= float64(top); b.full {
+		b.spill += int64(max(0, sum-float64(max(top, b.tokens))))
+	} else {
 		b.last = now - int64(max(0, gain-whole)/(was.Rate*float64(b.multiplier(now))/account.Micro))
 	}
 	b.tokens = max(b.tokens, int64(min(sum, float64(top))))
 }
 
+// settle says how much of a debit counts: what was spent before the first process was
+// back is refilled, and so is what ran over while others were on their shares.
+func (b *bucket) settle(now int64, r *account.Request) {
+	const returning = 1_500_000
+	if r.Debit > 0 && b.full && now-b.back > returning {
+		b.back, b.spill = now, 0
+	}
+	if r.Debit == 0 || now-b.back > returning {
+		return
+	}
+	r.Debit = min(r.Debit, r.Missing+int64(math.Floor(r.Filling*float64(now-b.back))))
+	paid := min(b.spill, max(0, r.Debit-r.Missing))
+	r.Debit, b.spill = r.Debit-paid, b.spill-paid
+}
+
 func (b *bucket) change(now int64, r account.Request) (changed bool) {
+	b.settle(now, &r)
 	if r.Debit > 0 {
 		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.Burst), int64(b.limit.Rate*2))*account.Micro), b.tokens-r.Debit), true
-	}
-	if r.Lack > 0 {
-		b.tokens, changed = min(b.tokens, max(0, int64(b.limit.Burst)*account.Micro-r.Lack)-b.out*account.Micro), true
 	}
 	if r.Charge > 0 {
 		b.tokens, changed = b.tokens-r.Charge, true
