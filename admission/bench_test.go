@@ -116,6 +116,65 @@ func BenchmarkGate(b *testing.B) {
 	b.Run("handler=gate,deadline=header", func(b *testing.B) {
 		benchHandler(b, admission.MustNew(quickstartOptions(known)).Handler(http.HandlerFunc(ok)), names, "800")
 	})
+	b.Run("handler=gate,headers=x", func(b *testing.B) {
+		benchHandler(b, telling(known, admission.XRateLimit), names, "")
+	})
+	b.Run("handler=gate,headers=both", func(b *testing.B) {
+		benchHandler(b, telling(known, admission.XRateLimit|admission.IETFDraft11), names, "")
+	})
+}
+
+func telling(known map[string]bool, fields admission.Headers) http.Handler {
+	opts := quickstartOptions(known)
+	opts.HTTP.RateLimitHeaders = fields
+	return admission.MustNew(opts).Handler(http.HandlerFunc(ok))
+}
+
+// BenchmarkRefused refuses every request: for its rate, or for want of a slot.
+func BenchmarkRefused(b *testing.B) {
+	names := keyNames()
+	opts := admission.Options{Identify: caller.APIKey("X-API-Key", anyKey), Rate: ratelimit.PerKey(1e-9, 1)}
+	b.Run("status=429", func(b *testing.B) {
+		benchRefused(b, admission.MustNew(opts).Handler(http.HandlerFunc(ok)), names, http.StatusTooManyRequests)
+	})
+	b.Run("status=503", func(b *testing.B) {
+		gate := fullGate(b)
+		benchRefused(b, gate.Handler(http.HandlerFunc(ok)), names, http.StatusServiceUnavailable)
+	})
+}
+
+func anyKey(context.Context, string) (caller.Caller, bool) { return caller.Caller{}, true }
+
+// fullGate is one whose slots are all taken and where nobody waits.
+func fullGate(t testing.TB) *admission.Gate {
+	gate := admission.MustNew(admission.Options{
+		Identify: caller.APIKey("X-API-Key", anyKey), Rate: ratelimit.PerKey(1e9, 1<<30),
+		Pool: admission.Pool{Limit: shed.Throughput{Max: 4, Initial: 4}, MaxWait: admission.NoWait},
+	})
+	for range 4 {
+		if _, err := gate.Admit(t.Context(), admission.Ticket{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return gate
+}
+
+func benchRefused(b *testing.B, h http.Handler, names []string, want int) {
+	r, _ := http.NewRequest("GET", "http://example.com/search", nil)
+	r.Header.Set("X-API-Key", "")
+	key, w := r.Header["X-Api-Key"], &nullWriter{h: http.Header{}}
+	for _, key[0] = range created(names) {
+		h.ServeHTTP(w, r)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		key[0] = names[i%benchKeys]
+		clear(w.h)
+		h.ServeHTTP(w, r)
+	}
+	if w.last != want {
+		b.Fatalf("answered %d", w.last)
+	}
 }
 
 func benchAdmit(b *testing.B, gate *admission.Gate, names []string) {

@@ -29,20 +29,25 @@ type receipts struct {
 	cost    int
 	at      time.Time
 	of      [limits]receipt
+	parts   *[limits]ratelimit.Parts // made for limits that are made of several, and kept for the next visit
 }
 
 type receipt struct {
 	from  ratelimit.Undoer // nil: nothing taken
 	mark  uint64
-	parts ratelimit.Parts
+	parts bool // there are some
 }
 
 func (rs *receipts) keep(i int, g *ratelimit.Grant) {
 	r := &rs.of[i]
-	r.from, r.mark = g.From, g.Mark
-	if g.Parts.Any() { // seven words that are nearly always zero, as they are here
-		r.parts = g.Parts
+	r.from, r.mark, r.parts = g.From, g.Mark, g.Parts.Any()
+	if !r.parts {
+		return
 	}
+	if rs.parts == nil {
+		rs.parts = new([limits]ratelimit.Parts)
+	}
+	rs.parts[i] = g.Parts
 }
 
 func (rs *receipts) decision(i int) ratelimit.Decision {
@@ -50,9 +55,11 @@ func (rs *receipts) decision(i int) ratelimit.Decision {
 	if i == byAddress {
 		key, cost = addressKey(rs.address), 1
 	}
-	return ratelimit.Decision{OK: true, Grant: ratelimit.Grant{
-		From: r.from, Key: key, Cost: cost, At: rs.at, Mark: r.mark, Parts: r.parts,
-	}}
+	d := ratelimit.Decision{OK: true, Grant: ratelimit.Grant{From: r.from, Key: key, Cost: cost, At: rs.at, Mark: r.mark}}
+	if r.parts {
+		d.Grant.Parts = rs.parts[i]
+	}
+	return d
 }
 
 // limitKey is the caller in the terms of the limiters.
@@ -251,13 +258,6 @@ func (v *visit) withinAddress(ctx context.Context, limit ratelimit.Limiter) bool
 	return v.settle()
 }
 
-// sold is what a caller's plan says besides its rate, as the visit applies it.
-type sold struct {
-	factor int     // of the cost; below 1 counts as 1
-	share  float64 // of the pool's slots; 0: no cap
-	weight int     // beside other callers of the level; below 1 counts as 1
-}
-
 // asSold applies the caller's plan and rank: it takes note of the plan's factor,
 // share and weight, and returns the level of work that ranks at level by itself. Only who is
 // verified has a rank, and a plan raises, never lowers.
@@ -280,21 +280,4 @@ func (v *visit) asSold(level priority.Level) priority.Level {
 		v.weight = v.Caller.Weight
 	}
 	return level
-}
-
-// price is what work of the given cost takes, at most what a limit can count.
-func (s sold) price(cost int) int {
-	if s.factor > 1 && cost > math.MaxInt/s.factor {
-		return math.MaxInt
-	}
-	return cost * max(s.factor, 1)
-}
-
-// slots is the plan's part of a limit, rounded up, at least 1; zero: no cap.
-func (s sold) slots(limit int) int {
-	if s.share <= 0 {
-		return 0
-	}
-	// Rounding of the product must not push a whole number to the next.
-	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
 }

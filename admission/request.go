@@ -22,8 +22,7 @@ type request struct {
 	gate     *Gate
 	caller   caller.Caller
 	waited   time.Duration
-	deadline time.Time     // zero: none beyond the request's own
-	held     time.Duration // until it left its slot
+	deadline time.Time // zero: none beyond the request's own
 
 	mu    sync.Mutex
 	visit *visit // nil: over
@@ -161,9 +160,9 @@ func (r *request) finish(returned bool) {
 	}
 	r.opening().over()
 	if !r.streaming {
-		r.held, _ = v.at.slots.ReleaseAt(v.now, v.slot, r.measured(outcome))
+		v.held, _ = v.at.slots.ReleaseAt(v.now, v.slot, r.measured(outcome))
 	}
-	v.ended(outcome, r.held, r.streaming)
+	v.ended(outcome, v.held, r.streaming)
 }
 
 // outcome says what the request, which ended at now, tells about capacity.
@@ -204,7 +203,7 @@ func (r *request) measured(outcome shed.Outcome) shed.Outcome {
 
 // outcomeOf reads a status: a fast failure is not throughput, a dropped call
 // downstream is evidence of overload, and the caller's mistakes say nothing.
-func outcomeOf(status int) shed.Outcome {
+func outcomeOf(status int32) shed.Outcome {
 	switch {
 	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
 		return shed.TimedOut
@@ -243,7 +242,7 @@ func (r *request) Streaming() {
 		r.streaming = true
 		r.opening().begun()
 		v.gate.streams.Add(1) // before the slot is free: Drain counts slots, then streams
-		r.held, _ = v.at.slots.Release(v.slot, r.opened())
+		v.held, _ = v.at.slots.Release(v.slot, r.opened())
 	}
 }
 

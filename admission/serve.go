@@ -243,16 +243,14 @@ func (x exchange) run(next http.Handler) {
 		}
 		req.finish(returned)
 	}()
-	if !x.HTTP.DisableResponseWrapping {
+	if req.Touched = x.HTTP.DisableResponseWrapping; !req.Touched {
 		w = req.View()
 	}
 	x.advertise()
 	next.ServeHTTP(w, inner)
 	returned = true
 	handBack(r, inner)
-	if req.Status == 0 && !req.Hijacked { // net/http sends the header now
-		req.Heading(w.Header())
-	}
+	req.Returned()
 }
 
 // handBack tells the outer request what others would have read from it, had the

@@ -34,6 +34,7 @@ type visit struct {
 
 	at         *pool // whose slot it takes
 	slot       queue.Grant
+	held       time.Duration // until it left its slot, of a request that has
 	reason     shed.Reason
 	retryAfter time.Duration // 0: not to be told
 }
@@ -51,7 +52,9 @@ func arrive(g *Gate, rt *route) *visit {
 func (v *visit) tick() { v.now = v.gate.clock.now() }
 
 func (v *visit) leave() {
+	parts := v.taken.parts
 	*v = visit{}
+	v.taken.parts = parts
 	visits.Put(v)
 }
 

@@ -17,6 +17,7 @@ type (
 
 // Unwrap lets http.ResponseController see the writers within.
 func (w plain) Unwrap() http.ResponseWriter {
+	w.r.Touched = true
 	inner := w.r.ResponseWriter
 	f, h := hides[http.Flusher](inner), hides[http.Hijacker](inner)
 	if _, shown := inner.(http.Flusher); !shown && reaches[interface{ FlushError() error }](inner) {

@@ -15,15 +15,16 @@ import (
 type Response struct {
 	http.ResponseWriter // the inner one
 	Owner               Owner
-	Status              int  // 0: nothing sent yet
-	Hijacked            bool // the connection was taken over
-	HasBody             bool // an HTTP/1 request with a body, which may be longer than is read
+	Status              int32 // 0: nothing sent yet
+	Hijacked            bool  // the connection was taken over
+	HasBody             bool  // an HTTP/1 request with a body, which may be longer than is read
+	Touched             bool  // the handler may have changed the header: it asked for it, or for a writer within
 }
 
 // Owner is told of the two moments that matter to the object around a Response.
 type Owner interface {
-	// Heading is called before the header goes out, with what it holds so far.
-	// More than one call is possible.
+	// Heading is called before the header goes out, with what it holds so far, if the
+	// handler may have changed it. More than one call is possible.
 	Heading(http.Header)
 	// Streaming is called before a flush and after the connection was taken over.
 	Streaming()
@@ -38,7 +39,10 @@ type Owner interface {
 // context.
 type plain struct{ r *Response }
 
-func (w plain) Header() http.Header { return w.r.ResponseWriter.Header() }
+func (w plain) Header() http.Header {
+	w.r.Touched = true
+	return w.r.ResponseWriter.Header()
+}
 
 func (w plain) Write(b []byte) (int, error) {
 	w.r.sent(http.StatusOK)
@@ -62,7 +66,21 @@ func (r *Response) sent(status int) {
 		if status == http.StatusRequestEntityTooLarge && r.HasBody {
 			r.giveUpBody()
 		}
-		r.Status = status
+		r.Status = int32(status)
+		r.heading()
+	}
+}
+
+// Returned tells that the handler has returned: if it sent nothing, net/http sends the
+// header now.
+func (r *Response) Returned() {
+	if r.Status == 0 && !r.Hijacked {
+		r.heading()
+	}
+}
+
+func (r *Response) heading() {
+	if r.Touched {
 		r.Owner.Heading(r.ResponseWriter.Header())
 	}
 }
@@ -109,7 +127,7 @@ func (w plain) tookOver(err error) {
 // readFrom answers only once there is something to read: net/http holds the header
 // back until then, and a handler whose source fails first may still say so.
 func (w plain) readFrom(src io.Reader) (int64, error) {
-	w.r.Owner.Heading(w.r.ResponseWriter.Header())
+	w.r.heading()
 	n, err := w.r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 	if n > 0 {
 		w.r.sent(http.StatusOK)
