@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/ratelimit"
@@ -23,45 +24,94 @@ const (
 // An integer of a structured field has at most 15 digits (RFC 9651 §3.3.1).
 const maxFieldInt = 999_999_999_999_999
 
-// Write sets the chosen fields, replacing what is there. All values are cut from
-// one string and stored in one array made for this response.
+// Write sets the chosen fields, replacing what is there. What a limit says of itself is
+// rendered once; the rest is cut from one string, and all values are stored in one array
+// made for this response.
 func (f Fields) Write(dst http.Header, p ratelimit.Policy, left int, reset time.Duration) {
 	if f == 0 || p.Unlimited() {
 		return
 	}
-	values, cuts := new([5]string), [5]int{}
-	var stack [192]byte
-	text := stack[:0]
-	limit, remaining, seconds := fieldInt(int64(p.Burst)), fieldInt(int64(left)), wholeSeconds(reset)
-
+	w := wordsOf(&p)
+	now := f.now(w, fieldInt(int64(left)), wholeSeconds(reset))
+	values := f.room()
 	if f&Draft11 != 0 {
-		text = appendPolicy(text, p, limit)
-		cuts[0] = len(text)
-		text = appendParam(appendName(text, p.Name), ";r=", remaining)
-		text = appendParam(text, ";t=", seconds)
-	}
-	cuts[1] = len(text)
-	for i, n := range [...]int64{limit, remaining, seconds} {
-		text = strconv.AppendInt(text, n, 10)
-		cuts[2+i] = len(text)
-	}
-	all, start := string(text), 0
-	for i, end := range cuts {
-		values[i], start = all[start:end], end
-	}
-	f.set(dst, values)
-}
-
-func (f Fields) set(dst http.Header, values *[5]string) {
-	if f&Draft11 != 0 {
-		dst["Ratelimit-Policy"] = values[0:1:1]
-		dst["Ratelimit"] = values[1:2:2]
+		values[0], values[1] = w.policy, now.item
+		dst["Ratelimit-Policy"], dst["Ratelimit"] = values[0:1:1], values[1:2:2]
+		values = values[2:]
 	}
 	if f&XRateLimit != 0 {
-		dst["X-Ratelimit-Limit"] = values[2:3:3]
-		dst["X-Ratelimit-Remaining"] = values[3:4:4]
-		dst["X-Ratelimit-Reset"] = values[4:5:5]
+		values[0], values[1], values[2] = w.limit, now.remaining, now.seconds
+		dst["X-Ratelimit-Limit"] = values[0:1:1]
+		dst["X-Ratelimit-Remaining"] = values[1:2:2]
+		dst["X-Ratelimit-Reset"] = values[2:3:3]
 	}
+}
+
+// room returns an array for as many values as the sets have fields.
+func (f Fields) room() []string {
+	switch f & AllFields {
+	case Draft11:
+		return new([2]string)[:]
+	case XRateLimit:
+		return new([3]string)[:]
+	}
+	return new([5]string)[:]
+}
+
+// balance is what a limit says of one caller: RateLimit, and the numbers in it.
+type balance struct{ item, remaining, seconds string }
+
+// now renders a balance as one string, or as none where nothing new has to be said.
+func (f Fields) now(w *words, remaining, seconds int64) balance {
+	if f&Draft11 == 0 && remaining < int64(len(small)) && seconds < int64(len(small)) {
+		return balance{remaining: small[remaining], seconds: small[seconds]}
+	}
+	var stack [96]byte
+	text := stack[:0]
+	if f&Draft11 != 0 {
+		text = append(text, w.item...)
+	}
+	from := len(text)
+	text = strconv.AppendInt(text, remaining, 10)
+	to := len(text)
+	text = strconv.AppendInt(append(text, ";t="...), seconds, 10)
+	all := string(text)
+	return balance{all, all[from:to], all[to+len(";t="):]}
+}
+
+// small are the numbers that most balances are made of.
+var small = func() (texts [1000]string) {
+	for i := range texts {
+		texts[i] = strconv.Itoa(i)
+	}
+	return texts
+}()
+
+// words are what a limit says of itself.
+type words struct {
+	of     ratelimit.Policy
+	policy string // RateLimit-Policy
+	item   string // the beginning of RateLimit, up to what remains
+	limit  string // X-RateLimit-Limit
+}
+
+// known has the words of the limits that were told of lately, each in the place that its
+// numbers choose.
+var known [64]atomic.Pointer[words]
+
+func wordsOf(p *ratelimit.Policy) *words {
+	mix := uint64(p.Burst) ^ math.Float64bits(float64(p.Rate)) ^ uint64(len(p.Name))<<40
+	place := &known[mix*0x9e3779b97f4a7c15>>58]
+	if w := place.Load(); w != nil && w.of == *p {
+		return w
+	}
+	limit := fieldInt(int64(p.Burst))
+	w := &words{
+		of: *p, policy: string(appendPolicy(nil, *p, limit)),
+		item: string(append(appendName(nil, p.Name), ";r="...)), limit: strconv.FormatInt(limit, 10),
+	}
+	place.Store(w)
+	return w
 }
 
 // Once leaves one value in each of the chosen fields: a handler that is a proxy adds
