@@ -40,6 +40,9 @@ type answer struct {
 	err     bool
 }
 
+// patience is how long a request waits for a decision. What takes longer is an error.
+const patience = 10 * time.Second
+
 // offer sends one instance its part of the load until stop.
 func (l load) offer(in instance, i, n int, r float64, begin time.Time, length time.Duration) []answer {
 	rnd := rand.New(rand.NewPCG(uint64(i), 7))
@@ -55,7 +58,9 @@ func (l load) offer(in instance, i, n int, r float64, begin time.Time, length ti
 		time.Sleep(time.Until(begin.Add(at)))
 		wg.Go(func() {
 			from := time.Now()
-			ok, err := in.allow(context.Background())
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			ok, err := in.allow(ctx)
 			a := answer{from.Sub(begin), time.Since(from), ok, err != nil}
 			mu.Lock()
 			all = append(all, a)

@@ -1,28 +1,28 @@
 package shared
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/headgate-go/headgate/bench/rig"
 )
 
 // fault is a way for a store to go away, and to be back.
 type fault struct {
 	name       string
-	away, back func(*server) error
+	away, back func(*rig.Server) error
 }
 
 func faults() []fault {
-	signal := func(sig syscall.Signal) func(*server) error {
-		return func(s *server) error { return s.cmd.Process.Signal(sig) }
-	}
 	return []fault{
-		{"killed, back empty", func(s *server) error { s.kill(); return nil }, (*server).start},
-		{"stopped, continued", signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
+		{"killed, back empty", func(s *rig.Server) error { s.Kill(); return nil }, func(s *rig.Server) error { return errors.Join(s.Start(), s.Wait()) }},
+		{"stopped, continued", (*rig.Server).Suspend, (*rig.Server).Resume},
 	}
 }
 
@@ -44,11 +44,11 @@ const outageLength = 4 * time.Second
 
 // outages lets each subject meet each fault. Only a server of the run's own can be
 // killed.
-func (r *run) outages() ([]outageRow, error) {
+func (r *run) outages(ctx context.Context) ([]outageRow, error) {
 	var rows []outageRow
 	for _, f := range faults() {
 		for _, s := range subjects() {
-			if r.srv.cmd == nil || !strings.Contains(s.name+" / "+f.name, r.only) {
+			if r.srv.own == nil || ctx.Err() != nil || !strings.Contains(s.name+" / "+f.name, r.only) {
 				continue
 			}
 			row, err := r.outage(s, f)
@@ -62,7 +62,7 @@ func (r *run) outages() ([]outageRow, error) {
 }
 
 func (r *run) outage(s subject, f fault) (outageRow, error) {
-	fleet, err := r.fleet(s, &wire{rtt: r.rtt})
+	fleet, err := r.fleet(s)
 	if err != nil {
 		return outageRow{}, err
 	}
@@ -76,11 +76,11 @@ func (r *run) outage(s subject, f fault) (outageRow, error) {
 	begin := time.Now()
 	go func() {
 		time.Sleep(r.warm)
-		err := f.away(r.srv)
+		err := f.away(r.srv.own)
 		down = time.Since(begin)
 		time.Sleep(outageLength)
 		up = time.Since(begin)
-		if e := f.back(r.srv); err == nil {
+		if e := f.back(r.srv.own); err == nil {
 			err = e
 		}
 		done <- err

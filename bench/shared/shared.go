@@ -6,16 +6,21 @@ package shared
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/headgate-go/headgate/bench/rig"
 )
 
 // silent keeps the client's log of failed connections out of the tables.
@@ -30,54 +35,134 @@ type run struct {
 	warm           time.Duration
 	only           string
 	srv            *server
+	link           *rig.Link
 	names          int
+}
+
+// options are those of the command.
+type options struct {
+	run
+	rtts, bursts string
+	addr, report string
+	json         bool
+	command      string
 }
 
 // Main runs the benchmark with the arguments of the command and writes its table.
 func Main(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("shared", flag.ContinueOnError)
-	r := &run{warm: 3 * time.Second}
-	f.IntVar(&r.n, "n", 8, "instances")
-	f.IntVar(&r.rate, "rate", 1000, "ceiling, requests a second")
-	f.IntVar(&r.burst, "burst", 100, "burst")
-	f.DurationVar(&r.length, "length", 5*time.Second, "length of a measurement")
-	f.DurationVar(&r.rtt, "rtt", time.Millisecond, "round-trip time added to each call")
-	f.StringVar(&r.only, "only", "", "only rows whose subject or load contains this")
-	addr := f.String("redis", "", "address of a server; empty: start one")
-	asJSON := f.Bool("json", false, "print rows as JSON")
+	o := &options{run: run{warm: 3 * time.Second}, command: strings.Join(args, " ")}
+	f.IntVar(&o.n, "n", 8, "instances")
+	f.IntVar(&o.rate, "rate", 1000, "ceiling, requests a second")
+	f.StringVar(&o.bursts, "burst", "100", "bursts, separated by commas")
+	f.DurationVar(&o.length, "length", 5*time.Second, "length of a measurement")
+	f.StringVar(&o.rtts, "rtt", "1ms", "round-trip times of the link to the server, separated by commas")
+	f.StringVar(&o.only, "only", "", "only rows whose subject or load contains this")
+	f.StringVar(&o.addr, "redis", "", "address of a server; empty: start one")
+	f.BoolVar(&o.json, "json", false, "print rows as JSON")
+	f.StringVar(&o.report, "report", "", "write the tables between the marks of this file")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	redis.SetLogger(silent{})
 	var err error
-	if r.srv, err = startServer(*addr); err != nil {
+	if o.srv, err = startServer(o.addr); err != nil {
 		return err
 	}
-	defer r.srv.close()
-	rows, err := r.all()
+	defer o.srv.close()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program
+	return o.tables(ctx, w)
+}
+
+// tables measures at every distance, with every burst. What is whole when it is
+// interrupted is written.
+func (o *options) tables(ctx context.Context, w io.Writer) error {
+	rtts, bursts, err := o.lists()
 	if err != nil {
 		return err
 	}
-	outages, err := r.outages()
-	if err != nil {
+	var out result
+	var text strings.Builder
+	for i, burst := range bursts {
+		o.burst = burst
+		for _, rtt := range rtts {
+			if err := o.far(rtt); err != nil {
+				return err
+			}
+			rows, err := o.all(ctx)
+			if err != nil {
+				return err
+			}
+			out.Rows = append(out.Rows, rows...)
+			o.print(&text, rows)
+		}
+		if i > 0 {
+			continue
+		}
+		if err := o.far(rtts[0]); err != nil {
+			return err
+		}
+		if out.Outages, err = o.outages(ctx); err != nil {
+			return err
+		}
+	}
+	printOutages(&text, out.Outages)
+	return errors.Join(o.write(w, out, text.String()), ctx.Err())
+}
+
+type result struct {
+	Rows    []row       `json:"rows"`
+	Outages []outageRow `json:"outages"`
+}
+
+func (o *options) write(w io.Writer, out result, text string) error {
+	switch {
+	case o.json:
+		return json.NewEncoder(w).Encode(out)
+	case o.report != "":
+		return rig.Insert(o.report, "shared", "GOWORK=off go -C bench run . shared "+o.command, "```\n"+strings.TrimSpace(text)+"\n```\n")
+	}
+	_, err := io.WriteString(w, strings.TrimLeft(text, "\n"))
+	return err
+}
+
+// lists reads the flags that are lists.
+func (o *options) lists() (rtts []time.Duration, bursts []int, err error) {
+	for text := range strings.SplitSeq(o.rtts, ",") {
+		rtt, err := time.ParseDuration(strings.TrimSpace(text))
+		if err != nil || rtt < 0 {
+			return nil, nil, fmt.Errorf("-rtt: %q is no distance", text)
+		}
+		rtts = append(rtts, rtt)
+	}
+	for text := range strings.SplitSeq(o.bursts, ",") {
+		burst, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || burst < 1 {
+			return nil, nil, fmt.Errorf("-burst: %q is no burst", text)
+		}
+		bursts = append(bursts, burst)
+	}
+	return rtts, bursts, nil
+}
+
+// far puts the server at a distance.
+func (r *run) far(rtt time.Duration) (err error) {
+	r.rtt = rtt
+	if r.link == nil {
+		r.link, err = r.srv.rig.Link(r.srv.addr, rig.Way{Trip: rtt})
 		return err
 	}
-	if *asJSON {
-		return json.NewEncoder(w).Encode(struct {
-			Rows    []row       `json:"rows"`
-			Outages []outageRow `json:"outages"`
-		}{rows, outages})
-	}
-	r.print(w, rows)
-	printOutages(w, outages)
+	r.link.Set(rig.Way{Trip: rtt})
 	return nil
 }
 
-func (r *run) all() ([]row, error) {
+func (r *run) all(ctx context.Context) ([]row, error) {
 	var rows []row
 	for _, l := range loads() {
 		for _, s := range subjects() {
-			if !strings.Contains(s.name+" / "+l.name, r.only) {
+			if ctx.Err() != nil || !strings.Contains(s.name+" / "+l.name, r.only) {
 				continue
 			}
 			row, err := r.one(s, l)
@@ -85,7 +170,7 @@ func (r *run) all() ([]row, error) {
 				return nil, err
 			}
 			rows = append(rows, row)
-			fmt.Fprintf(os.Stderr, "%s, %s\n", s.name, l.name)
+			fmt.Fprintf(os.Stderr, "%v, burst %d: %s, %s\n", r.rtt, r.burst, s.name, l.name)
 		}
 	}
 	return rows, nil
@@ -93,8 +178,7 @@ func (r *run) all() ([]row, error) {
 
 // one measures one subject under one load, after a warm-up under the same load.
 func (r *run) one(s subject, l load) (row, error) {
-	w := &wire{rtt: r.rtt}
-	fleet, err := r.fleet(s, w)
+	fleet, err := r.fleet(s)
 	if err != nil {
 		return row{}, err
 	}
@@ -104,20 +188,20 @@ func (r *run) one(s subject, l load) (row, error) {
 		}
 	}()
 	var before int64
-	warm := time.AfterFunc(r.warm, func() { before = w.trips.Load() })
+	warm := time.AfterFunc(r.warm, func() { before = r.link.Sent() })
 	defer warm.Stop()
 	all := r.load(fleet, l, r.warm+r.length)
-	out := r.measure(all, w.trips.Load()-before)
+	out := r.measure(all, r.link.Sent()-before)
 	out.Subject, out.Load, out.Instances = s.name, l.name, r.n
 	return out, nil
 }
 
-func (r *run) fleet(s subject, w *wire) ([]instance, error) {
+func (r *run) fleet(s subject) ([]instance, error) {
 	r.names++
 	name := fmt.Sprintf("bench-%d-%d", os.Getpid(), r.names)
 	var fleet []instance
 	for range r.n {
-		in, err := s.make(name, r.srv.client(w), r.rate, r.burst)
+		in, err := s.make(name, r.client(), r.rate, r.burst)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +227,10 @@ func (r *run) load(fleet []instance, l load, length time.Duration) (all []answer
 }
 
 func (r *run) print(w io.Writer, rows []row) {
-	fmt.Fprintf(w, "%d instances share %d/s, burst %d; %v added to each trip; %v a row\n\n",
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%d instances share %d/s, burst %d; a link with a round trip of %v; %v a row\n\n",
 		r.n, r.rate, r.burst, r.rtt, r.length)
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.Debug)
 	fmt.Fprintln(t, "load\t subject\t offered\t admitted\t trips/admitted\t trips/decision\t over 1 s\t over 100 ms\t utilisation\t p50\t p99\t p99.9\t errors")

@@ -127,7 +127,7 @@ var docName = regexp.MustCompile(`^(\./[a-z/]+)\..*$`)
 var flagName = regexp.MustCompile(`^--?([a-z][a-z0-9-]*)`)
 
 // commandImport is a package that reads the flags of a thin program.
-var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/(cmd/headgate/[a-z]+|internal/size|bench/sockets)"`)
+var commandImport = regexp.MustCompile(`"github.com/headgate-go/headgate/(cmd/headgate/[a-z]+|internal/size|bench/(?:scenes|shared|sockets))"`)
 
 // wrongFlags looks for the flags of a program among its string literals.
 func wrongFlags(t *testing.T, dir string, args []string) string {
