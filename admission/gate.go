@@ -174,12 +174,12 @@ func (g *Gate) Admit(ctx context.Context, t Ticket) (Permit, error) {
 
 // Alias returns the name by which the gate shows a caller to people: the caller's
 // own Alias, cut to 64 bytes, or else a digest of its key that is the same for the
-// life of the gate and says nothing about the key.
+// life of the process and says nothing about the key.
 func (g *Gate) Alias(c caller.Caller) string {
 	if g == nil {
 		return c.Alias
 	}
-	return g.lists.limited.Alias(c)
+	return top.Alias(c)
 }
 
 // Stats returns a snapshot. It takes each pool's lock once, for a moment. On a nil

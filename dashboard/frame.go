@@ -47,6 +47,7 @@ type gateFrame struct {
 	Limited  []callerFrame     `json:"limited"` // callers over limits of their own, lately
 	Turned   []callerFrame     `json:"turned"`  // callers refused for want of capacity, lately
 	Busiest  []callerFrame     `json:"busiest"` // callers by slot time, lately, in seconds
+	Served   []callerFrame     `json:"served"`  // callers served most, lately
 }
 
 // routeFrame counts the visits of a route that have ended.
@@ -60,20 +61,21 @@ type routeFrame struct {
 }
 
 type poolFrame struct {
-	Name     string              `json:"name"`
-	Limit    int                 `json:"limit"`
-	Least    int                 `json:"least"`
-	Most     int                 `json:"most"`
-	InFlight int                 `json:"inFlight"`
-	Bound    int                 `json:"bound"`
-	Waiting  [priority.Count]int `json:"waiting"`
-	Bytes    int64               `json:"bytes"`
-	Oldest   float64             `json:"oldest"`  // seconds
-	Drain    float64             `json:"drain"`   // per second; 0: not known
-	Service  float64             `json:"service"` // seconds; 0: not known
-	Cause    string              `json:"cause"`   // of the limit's last move
-	Moves    uint64              `json:"moves"`
-	Waits    []uint64            `json:"waits"` // bucket i ends at 2^i ms, the last one never
+	Name     string                  `json:"name"`
+	Limit    int                     `json:"limit"`
+	Held     [priority.Count]float64 `json:"held"` // slot time of the work that has ended, in seconds
+	Least    int                     `json:"least"`
+	Most     int                     `json:"most"`
+	InFlight int                     `json:"inFlight"`
+	Bound    int                     `json:"bound"`
+	Waiting  [priority.Count]int     `json:"waiting"`
+	Bytes    int64                   `json:"bytes"`
+	Oldest   float64                 `json:"oldest"`  // seconds
+	Drain    float64                 `json:"drain"`   // per second; 0: not known
+	Service  float64                 `json:"service"` // seconds; 0: not known
+	Cause    string                  `json:"cause"`   // of the limit's last move
+	Moves    uint64                  `json:"moves"`
+	Waits    []uint64                `json:"waits"` // bucket i ends at 2^i ms, the last one never
 }
 
 type limitFrame struct {

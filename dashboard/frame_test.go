@@ -32,6 +32,7 @@ type data struct {
 			Limit, InFlight int
 			Waiting         [priority.Count]int
 			Waits           []int
+			Held            [priority.Count]float64
 		}
 		Limits []struct{ Name string }
 		Routes []struct {
@@ -40,7 +41,7 @@ type data struct {
 			Shed            [priority.Count]int
 			Held            float64
 		}
-		Turned, Busiest []struct {
+		Turned, Busiest, Served []struct {
 			Alias string
 			Count float64
 		}
@@ -139,6 +140,12 @@ func TestAFrameNamesRoutesAndCallers(t *testing.T) {
 	}
 	if len(g.Turned) != 1 || g.Turned[0].Count != 1 || len(g.Busiest) != 1 || g.Busiest[0].Count <= 0 || g.Busiest[0].Alias == g.Turned[0].Alias {
 		t.Errorf("turned away %+v, busiest %+v", g.Turned, g.Busiest)
+	}
+	if len(g.Served) != 1 || g.Served[0].Count != 1 || g.Served[0].Alias != g.Busiest[0].Alias {
+		t.Errorf("served most %+v, busiest %+v", g.Served, g.Busiest)
+	}
+	if held := g.Pools[0].Held; held[2] <= 0 || held[0]+held[1]+held[3] != 0 {
+		t.Errorf("slot time by level %v, want that of high work alone", held)
 	}
 }
 

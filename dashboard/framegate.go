@@ -32,7 +32,7 @@ func newGateFrame(s admission.Stats) gateFrame {
 	}
 	g.Routes = routeFrames(s.Routes)
 	g.Limited, g.Turned = callerFrames(s.Limited, 1), callerFrames(s.Refused, 1)
-	g.Busiest = callerFrames(s.Busiest, 1e-6)
+	g.Busiest, g.Served = callerFrames(s.Busiest, 1e-6), callerFrames(s.Served, 1)
 	return g
 }
 
@@ -79,6 +79,9 @@ func newPoolFrame(p admission.PoolStats) poolFrame {
 		Name: text(p.Name), Limit: p.Limit, Least: p.Least, Most: p.Most, InFlight: p.InFlight,
 		Bound: p.Bound, Waiting: p.Waiting, Oldest: p.Oldest.Seconds(),
 		Drain: p.DrainRate, Service: p.Service.Seconds(), Cause: p.Cause.String(), Waits: p.Waits[:],
+	}
+	for l, held := range p.SlotTime {
+		f.Held[l] = held.Seconds()
 	}
 	for _, n := range p.WaitingBytes {
 		f.Bytes += n

@@ -18,7 +18,7 @@ func get(h http.Handler, target string) *httptest.ResponseRecorder {
 
 func TestAGuardIsAskedAboutEverything(t *testing.T) {
 	h := dashboard.Handler(dashboard.Guard(func(r *http.Request) bool { return r.Header.Get("X-Operator") != "" }))
-	for _, target := range []string{"/h/", "/h/app.js", "/h/data.json", "/h/events", "/h", "/h/nothing.txt"} {
+	for _, target := range []string{"/h/", "/h/app.js", "/h/data.json", "/h/history.json", "/h/events", "/h", "/h/nothing.txt"} {
 		if w := get(h, target); w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", target, w.Code)
 		}

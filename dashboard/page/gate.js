@@ -32,6 +32,7 @@ export function gateView(name, several) {
   const who = listCard("half", "Over limits of their own");
   const turned = listCard("half", "Callers turned away for want of capacity");
   const busiest = listCard("half", "Callers by slot time");
+  const most = listCard("half", "Callers served most");
   const routes = card("", "Routes");
   const routesTable = h("div");
   routes.box.append(routesTable);
@@ -43,7 +44,7 @@ export function gateView(name, several) {
     several ? h("h2", null, name) : null,
     h("div", { class: "grid" }, ...Object.values(tiles).map((t) => t.box), traffic.box),
     pools,
-    h("div", { class: "grid" }, why.box, who.box, turned.box, busiest.box, routes.box, limits.box));
+    h("div", { class: "grid" }, why.box, who.box, turned.box, busiest.box, most.box, routes.box, limits.box));
 
   return {
     box,
@@ -61,7 +62,7 @@ export function gateView(name, several) {
         views.get(p.name).set(p, points, marks);
       }
       setReasons(why, gate, points);
-      for (const [card, list, text] of [[who, gate.limited, number], [turned, gate.turned, number], [busiest, gate.busiest, duration]]) {
+      for (const [card, list, text] of [[who, gate.limited, number], [turned, gate.turned, number], [busiest, gate.busiest, duration], [most, gate.served, number]]) {
         rows(card.list, list.map((c) => ({ name: c.alias, value: c.count, text: text(c.count) })), "None in the last minute.");
       }
       setRoutes(routes, routesTable, gate, points);
@@ -169,6 +170,8 @@ function poolView(name, several) {
   const drawFlight = charts.limit(flight.box, name);
   const drawQueue = charts.queue(queue.box, name);
   const drawHeat = charts.heat(heat.box, name);
+  const holding = legend(LEVELS);
+  flight.box.append(holding.box);
   const waiting = legend(LEVELS);
   queue.box.append(waiting.box);
   return {
@@ -183,6 +186,7 @@ function poolView(name, several) {
         ? `The oldest has waited ${duration(pool.oldest)}.` + (pool.bytes ? ` They announced ${number(pool.bytes)} bytes.` : "")
         : "Nothing waits.";
       waiting.set(pool.waiting.map(number));
+      holding.set(LEVELS.map((_, l) => number(mean(points, RECENT, (p) => p.pools.find((q) => q.name === pool.name)?.holding[l])) + " slots"));
       heat.note.textContent = "Of those that were admitted from the queue. A row is a doubling of the wait.";
     },
   };

@@ -75,6 +75,7 @@ function between(a, b, from, to) {
       return {
         ...p,
         waited: rates(before?.waits, p.waits),
+        holding: rates(before?.held ?? p.held, p.held), // slots, by level
         moved: before ? Math.sign(p.limit - before.limit) : 0,
       };
     }),
@@ -88,7 +89,7 @@ const overflow = (gate) => Object.fromEntries(gate.limits.map((l) => [l.name, l.
 function standing(gate, at) {
   return {
     at, draining: gate.draining, overflow: overflow(gate), served: null, refused: null, shadowed: null, reasons: {}, routes: [],
-    pools: gate.pools.map((p) => ({ ...p, waited: p.waits.map(() => 0), moved: 0 })),
+    pools: gate.pools.map((p) => ({ ...p, waited: p.waits.map(() => 0), holding: p.held.map(() => 0), moved: 0 })),
   };
 }
 

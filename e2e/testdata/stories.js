@@ -2,7 +2,7 @@
 // What a story says is added up a second at a time, as the service's counters are.
 
 const pool = { name: "", limit: 64, least: 1, most: 1000, inFlight: 10, bound: 256, waiting: [0, 0, 0, 0], bytes: 0, oldest: 0,
-  drain: 0, service: 0.012, cause: "grow", moves: 1, waits: Array(14).fill(0) };
+  drain: 0, service: 0.012, cause: "grow", moves: 1, waits: Array(14).fill(0), held: [0, 0, 0, 0] };
 
 const gate = { name: "shop", draining: false, streams: 0, admitted: [50, 50, 0, 10], refused: [0, 0, 0, 0], reasons: {}, shadowed: [0, 0, 0, 0],
   exempt: 0, pools: [{}], limits: [], routes: [], limited: [], turned: [], busiest: [] };

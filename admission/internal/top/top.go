@@ -29,8 +29,6 @@ const (
 // a caller with a quarter of a set's refusals is in it (Metwally, Agrawal, El
 // Abbadi: space-saving). It is safe for concurrent use.
 type List struct {
-	seed maphash.Seed
-
 	mu    sync.Mutex
 	began time.Time // the current window
 	sets  [sets][ways]place
@@ -47,11 +45,11 @@ type place struct {
 func (c *place) count() uint64 { return c.now + c.last }
 
 // New returns an empty list.
-func New() *List { return &List{seed: maphash.MakeSeed()} }
+func New() *List { return new(List) }
 
 // Note counts n more of the caller's.
 func (l *List) Note(now time.Time, c caller.Caller, n uint64) {
-	id := l.digest(c)
+	id := digest(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turnLocked(now)
@@ -114,11 +112,13 @@ func (l *List) Top(now time.Time) (top []Entry) {
 	return top[:min(len(top), shown)]
 }
 
-// digest is keyed by a secret of this process, so that short keys, such as
-// addresses, cannot be found by trying.
-func (l *List) digest(c caller.Caller) uint64 {
+// seed is a secret of this process, so that short keys, such as addresses, cannot be found
+// by trying. It is one for all lists: a caller has the same name in each.
+var seed = maphash.MakeSeed()
+
+func digest(c caller.Caller) uint64 {
 	var h maphash.Hash
-	h.SetSeed(l.seed)
+	h.SetSeed(seed)
 	h.WriteString(c.Space)
 	h.WriteByte(0)
 	h.WriteString(c.Key)
@@ -126,7 +126,7 @@ func (l *List) digest(c caller.Caller) uint64 {
 }
 
 // Alias returns the caller's own alias, cut to 64 bytes, or else a digest of its key.
-func (l *List) Alias(c caller.Caller) string { return aliasOf(c.Alias, c.Space, l.digest(c)) }
+func Alias(c caller.Caller) string { return aliasOf(c.Alias, c.Space, digest(c)) }
 
 func aliasOf(alias, space string, digest uint64) string {
 	if alias == "" {
