@@ -1,12 +1,15 @@
 package admission
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate-go/headgate/admission/caller"
@@ -36,16 +39,30 @@ type Permit struct {
 	pool  *pool
 	slot  queue.Grant
 	visit *visit // only to be touched while the slot is held: afterwards it belongs to other work
+	work  *work  // of AdmitRequest, which then decides; else nil
 }
 
 // Release gives the slot back and says how the work ended. Only the first call on
 // a permit counts, whichever copy it is made on. It never blocks.
 func (p Permit) Release(o shed.Outcome) {
-	if p.pool == nil {
+	switch {
+	case p.work != nil:
+		p.work.release(o)
+		return
+	case p.pool == nil:
 		return
 	}
 	if held, live := p.pool.slots.Release(p.slot, o); live {
 		p.visit.ended(o, held, false)
+	}
+}
+
+// Streaming says that the answer of a request which [Gate.AdmitRequest] admitted has
+// begun: on a route declared [Stream] the request leaves its slot, for the cap of the
+// route, which it leaves with Release. Elsewhere, and at later calls, it does nothing.
+func (p Permit) Streaming() {
+	if p.work != nil {
+		p.work.begun(shed.Served, false)
 	}
 }
 
@@ -60,6 +77,9 @@ func (p Permit) Waited() time.Duration { return p.slot.Waited }
 // after Release. A cost below zero counts as zero. It must not run while another
 // goroutine releases the permit.
 func (p Permit) Charge(cost int) bool {
+	if p.work != nil {
+		return p.work.charge(cost)
+	}
 	if p.pool == nil || !p.pool.slots.Once(p.slot) {
 		return false
 	}
@@ -75,6 +95,9 @@ func (v *visit) charge(cost int) {
 // work took after all. It counts once for each unit, and reports false for one that the
 // work did not name. The factor of a plan is about requests and not applied.
 func (p Permit) ChargeIn(unit string, n int) bool {
+	if p.work != nil {
+		return p.work.chargeIn(unit, n)
+	}
 	return p.pool != nil && p.pool.slots.Held(p.slot) && p.visit.chargeIn(unit, n)
 }
 
@@ -141,34 +164,99 @@ func (b *unitBill) settle(unit string) bool {
 // at its end. Outside of a request that a gate admitted it reports false. Behind
 // several gates it speaks to the innermost.
 func Charge(ctx context.Context, cost int) bool {
-	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	r, _ := ctx.Value(anyRequestKey{}).(*work)
 	return r != nil && r.charge(cost)
 }
 
 // ChargeIn says how much of a unit the request that ctx belongs to took after all, in
 // place of what its route named with [CostIn]; see [Permit.ChargeIn] and [Charge].
 func ChargeIn(ctx context.Context, unit string, n int) bool {
-	r, _ := ctx.Value(anyRequestKey{}).(*request)
+	r, _ := ctx.Value(anyRequestKey{}).(*work)
 	return r != nil && r.chargeIn(unit, n)
 }
 
-// Visitor is what the gate knows of an admitted request.
-type Visitor struct {
-	Caller   caller.Caller
-	Level    priority.Level
-	Deadline time.Time     // zero: none
-	Waited   time.Duration // in the queue
+// AdmitRequest decides about a request that another protocol brings, as [Gate.Handler]
+// does about those of HTTP: Options.Routes, Identify, Deadline and the rest read r, which
+// is not kept. It blocks while the request waits for its slot. The context it returns is
+// the one to work under: it has the deadline, and [FromContext] and [Charge] know it. The
+// permit must be released, with the outcome of the work; where the deadline has passed or
+// the client has left by then, that is the outcome. A refusal is a *[Rejection], for the
+// caller to answer. A nil gate, an exempt route, and a request that this gate has
+// admitted before give r's own context and a Permit that holds nothing. It allocates the
+// context, and nothing else.
+func (g *Gate) AdmitRequest(r *http.Request) (context.Context, Permit, error) {
+	outer := r.Context()
+	if g == nil {
+		return outer, Permit{}, nil
+	}
+	if met, _ := outer.Value(requestKey{g}).(*work); met != nil && met.running() {
+		return outer, Permit{}, nil
+	}
+	rt := g.config.Load().rules.ofCall(r, g.edge)
+	if rt.exempt {
+		exempt(g, rt, r.Pattern)
+		return outer, Permit{}, nil
+	}
+	x := exchange{visit: arrive(g, rt), r: r}
+	switch {
+	case !x.read():
+	case x.uncounted():
+		x.leave()
+		exempt(g, rt, r.Pattern)
+		return outer, Permit{}, nil
+	case x.admit(outer):
+		w := new(work)
+		x.begin(w)
+		return w, Permit{pool: x.at, slot: x.slot, visit: x.visit, work: w}, nil
+	}
+	x.refused()
+	rej := x.rejection()
+	x.tellRefused()
+	return outer, Permit{}, rej
 }
 
-// FromContext returns what the innermost gate knows of the request that ctx belongs to.
-// It reports false outside of an admitted request.
-func FromContext(ctx context.Context) (Visitor, bool) {
-	r, _ := ctx.Value(anyRequestKey{}).(*request)
-	if r == nil {
-		return Visitor{}, false
+// The most paths of calls that are remembered, and the longest.
+const (
+	maxCalls    = 1024
+	maxCallPath = 256
+)
+
+// calls remember the routes of paths. A service has few, and each is one string, where a
+// path of HTTP is one of many.
+type calls struct {
+	mu     sync.Mutex // guards changes
+	routes atomic.Pointer[map[string]*route]
+}
+
+// ofCall is rank for requests that all say POST, with a path that means one thing.
+func (rs *rules) ofCall(r *http.Request, fallback *route) *route {
+	if rs == nil || rs.hosts || r.Method != http.MethodPost || r.URL.RawPath != "" {
+		return rs.rank(r, fallback)
 	}
-	at, _ := r.Deadline()
-	return Visitor{Caller: r.caller, Level: r.level, Deadline: at, Waited: r.waited}, true
+	if known := rs.calls.routes.Load(); known != nil {
+		if rt, ok := (*known)[r.URL.Path]; ok {
+			return cmp.Or(rt, fallback)
+		}
+	}
+	rt := rs.rank(r, nil)
+	rs.calls.add(r.URL.Path, rt)
+	return cmp.Or(rt, fallback)
+}
+
+func (c *calls) add(path string, rt *route) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more := map[string]*route{}
+	if known := c.routes.Load(); known != nil {
+		if len(*known) >= maxCalls {
+			return
+		}
+		more = maps.Clone(*known)
+	}
+	if len(path) <= maxCallPath {
+		more[path] = rt
+		c.routes.Store(&more)
+	}
 }
 
 // Rejection is a refusal: why, until when, and by which limit. It is an error;

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -228,4 +229,47 @@ func (x exchange) sendable() (by time.Time) {
 // hasBody reports whether a body is still to be read.
 func hasBody(r *http.Request) bool {
 	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
+}
+
+// opening bounds the time until a stream begins: its client waits for that, and a
+// slot is held for it. It is a context that is cancelled, for the reason
+// [context.DeadlineExceeded], if the deadline passes first; it states no Deadline,
+// since what is begun has none.
+type opening struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// open starts the clock.
+func open(parent context.Context, deadline time.Time) *opening {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
+	return &opening{ctx, cancel, timer}
+}
+
+// opening returns the bound on the stream's opening, or nil.
+func (r *work) opening() *opening {
+	o, _ := r.Context.(*opening)
+	return o
+}
+
+// begun stops the clock.
+func (o *opening) begun() {
+	if o != nil {
+		o.timer.Stop()
+	}
+}
+
+// late reports whether the deadline passed before the stream began.
+func (o *opening) late() bool {
+	return o != nil && context.Cause(o.Context) == context.DeadlineExceeded
+}
+
+// over gives everything back.
+func (o *opening) over() {
+	if o != nil {
+		o.timer.Stop()
+		o.cancel(nil)
+	}
 }

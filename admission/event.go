@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/headgate-go/headgate/admission/caller"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 	"github.com/headgate-go/headgate/shed"
@@ -89,4 +91,23 @@ func (os *observers) Attach(gate string, snapshot func() Stats) {
 	for _, o := range *os {
 		o.Attach(gate, snapshot)
 	}
+}
+
+// Visitor is what the gate knows of an admitted request.
+type Visitor struct {
+	Caller   caller.Caller
+	Level    priority.Level
+	Deadline time.Time     // zero: none
+	Waited   time.Duration // in the queue
+}
+
+// FromContext returns what the innermost gate knows of the request that ctx belongs to.
+// It reports false outside of an admitted request.
+func FromContext(ctx context.Context) (Visitor, bool) {
+	r, _ := ctx.Value(anyRequestKey{}).(*work)
+	if r == nil {
+		return Visitor{}, false
+	}
+	at, _ := r.Deadline()
+	return Visitor{Caller: r.caller, Level: r.level, Deadline: at, Waited: r.waited}, true
 }

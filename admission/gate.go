@@ -35,6 +35,7 @@ type Gate struct {
 
 	mu     sync.Mutex // guards set-up: routes and changes of config
 	routes []*route
+	edge   *route // of requests to AdmitRequest that Options.Routes does not know
 }
 
 // config is what Options became: built at set-up, only read afterwards.
@@ -67,6 +68,7 @@ func New(opts Options) (*Gate, error) {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
 	g.config.Store(c)
+	g.edge = g.newRoute(priority.Normal, nil)
 	if c.Observer != nil {
 		c.Observer.Attach(c.Name, g.Stats)
 	}

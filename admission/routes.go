@@ -52,9 +52,9 @@ type rules struct {
 	routes map[string]*route // by pattern
 	folds  map[string]*route // by pattern of folded
 	hosts  bool              // some pattern names a host
-
-	joined sync.Map // meanings → *route
+	joined sync.Map          // meanings → *route
 	joins  atomic.Int32
+	calls  calls
 }
 
 // ruled carries a route as a handler, so that the mux can find it.

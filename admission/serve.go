@@ -24,7 +24,7 @@ type exchange struct {
 
 // serve is the middleware: read the request, decide, run or refuse.
 func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http.Handler) {
-	if met, _ := r.Context().Value(requestKey{g}).(*request); met != nil && met.running() {
+	if met, _ := r.Context().Value(requestKey{g}).(*work); met != nil && met.running() {
 		next.ServeHTTP(w, r) // decided where the request met this gate first
 		return
 	}
@@ -36,7 +36,7 @@ func serve(g *Gate, w http.ResponseWriter, r *http.Request, rt *route, next http
 	x := exchange{arrive(g, rt), w, r}
 	switch {
 	case !x.read():
-	case x.free && x.HTTP.Preflights == PreflightsAnswered:
+	case x.uncounted():
 		x.leave()
 		exempt(g, rt, r.Pattern)
 		next.ServeHTTP(w, r)
@@ -170,6 +170,9 @@ func (x exchange) rank() priority.Level {
 	return level
 }
 
+// uncounted reports whether the request is a preflight that passes without a slot.
+func (x exchange) uncounted() bool { return x.free && x.HTTP.Preflights == PreflightsAnswered }
+
 // preflight reports whether r is shaped like a CORS preflight.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions &&
@@ -219,22 +222,28 @@ func (x exchange) end() time.Time {
 	return time.Time{}
 }
 
+// begin makes w the context of an admitted request.
+func (x exchange) begin(w *work) {
+	outer := x.r.Context()
+	w.Context, w.gate, w.visit, w.caller, w.level, w.waited = outer, x.gate, x.visit, x.Caller, x.Level, x.slot.Waited
+	if by, bounded := x.opensIn(); bounded {
+		w.Context = open(outer, by)
+	}
+	end := x.end()
+	if ctx, ok := outer.Deadline(); !ok || end.Before(ctx) {
+		w.deadline = end
+	}
+}
+
 // run serves an admitted request. The deferred finish sees a panic without
 // touching it.
 func (x exchange) run(next http.Handler) {
 	r, w := x.r, x.w
 	req := &request{
-		Context: r.Context(), Response: writer.Response{ResponseWriter: w, HasBody: r.ProtoMajor == 1 && hasBody(r)}, gate: x.gate, told: answer.Fields(x.HTTP.RateLimitHeaders),
-		visit: x.visit, caller: x.Caller, level: x.Level, waited: x.slot.Waited,
+		Response: writer.Response{ResponseWriter: w, HasBody: r.ProtoMajor == 1 && hasBody(r)},
 	}
-	req.Owner = req
-	if by, bounded := x.opensIn(); bounded {
-		req.Context = open(r.Context(), by)
-	}
-	end := x.end()
-	if ctx, ok := r.Context().Deadline(); !ok || end.Before(ctx) {
-		req.deadline = end
-	}
+	req.Owner, req.told = req, answer.Fields(x.HTTP.RateLimitHeaders)
+	x.begin(&req.work)
 	req.inner = *r.WithContext(req) // inlined, so that the copy it makes stays on the stack
 	inner, returned := &req.inner, false
 	defer func() {

@@ -6,57 +6,37 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 )
 
-// call is one call as the gate sees it: a request, and a place for its answer. It is
-// the context of that request, and all that is kept of it in one allocation.
+// call is one call as HTTP/2 carries it, in one allocation. It is not used again: an
+// identify function may keep what it was given.
 type call struct {
-	context.Context
-	r      http.Request
-	path   url.URL
-	answer answer
-
-	unary   grpc.UnaryHandler // nil: a stream
-	message any
-	reply   any
-
-	streaming grpc.StreamHandler
-	service   any
-	stream    grpc.ServerStream
-
-	ran bool
-	err error // of the handler
+	r    http.Request
+	path url.URL
 }
 
-// callKey asks a context for the call that it belongs to.
-type callKey struct{}
-
-// Value knows the call itself.
-func (c *call) Value(key any) any {
-	if key == (callKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// request is the call as HTTP/2 carries it.
-func (c *call) request(method, host string, h http.Header) *http.Request {
+// request is the call of a method as the gate reads it.
+func (s *Server) request(ctx context.Context, method string) *http.Request {
+	c := new(call)
 	c.path.Path = method
 	r := &http.Request{
-		Method: http.MethodPost, URL: &c.path, Header: h, Body: http.NoBody,
-		Proto: "HTTP/2.0", ProtoMajor: 2, ContentLength: -1, RequestURI: method, Host: host,
+		Method: http.MethodPost, URL: &c.path, Body: http.NoBody,
+		Proto: "HTTP/2.0", ProtoMajor: 2, ContentLength: -1, RequestURI: method,
 	}
-	if p, ok := peer.FromContext(c.Context); ok {
+	r.Header, r.Host = s.headers(ctx)
+	if p, ok := peer.FromContext(ctx); ok {
 		r.RemoteAddr = addressOf(p.Addr)
-		if tls, ok := p.AuthInfo.(credentials.TLSInfo); ok {
-			r.TLS = &tls.State
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			state := info.State // its address alone would put info on the heap, for every call
+			r.TLS = &state
 		}
 	}
-	c.r = *r.WithContext(c) // inlined: the copy lives in the call
+	c.r = *r.WithContext(ctx) // inlined: the copy lives in the call
 	return &c.r
 }
 
@@ -76,37 +56,41 @@ func addressOf(a net.Addr) string {
 	return a.String()
 }
 
-// run runs the handler.
-func (c *call) run(ctx context.Context, w http.ResponseWriter) {
-	c.ran = true
-	if c.unary != nil {
-		c.reply, c.err = c.unary(ctx, c.message)
-		return
+// key is a name in the metadata, and the same as a header.
+type key struct{ metadata, header string }
+
+const authorityKey = ":authority"
+
+// headers are the metadata that the gate may read, and the host that was asked.
+func (s *Server) headers(ctx context.Context) (h http.Header, host string) {
+	if s.all {
+		return allHeaders(ctx)
 	}
-	c.err = c.streaming(c.service, &gatedStream{ServerStream: c.stream, ctx: ctx, answer: w.(http.Flusher)})
-}
-
-// answer takes what the gate says of a refused call; what it is told of an admitted
-// one is not sent.
-type answer struct {
-	header http.Header
-	status int
-}
-
-func (a *answer) Header() http.Header {
-	if a.header == nil {
-		a.header = http.Header{}
+	if len(s.keys) > 0 {
+		h = make(http.Header, len(s.keys))
 	}
-	return a.header
-}
-
-func (a *answer) Write(b []byte) (int, error) { return len(b), nil }
-
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
+	for _, k := range s.keys {
+		if values := metadata.ValueFromIncomingContext(ctx, k.metadata); len(values) > 0 {
+			h[k.header] = values
+		}
 	}
+	return h, first(metadata.ValueFromIncomingContext(ctx, authorityKey))
 }
 
-// Flush is there for the gate to see where a stream begins.
-func (a *answer) Flush() {}
+// allHeaders leaves out what HTTP/2 itself needs, and bytes that are no text. The copy
+// that it is given becomes the header.
+func allHeaders(ctx context.Context) (h http.Header, host string) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	host = first(md[authorityKey])
+	for name, values := range md {
+		header := http.CanonicalHeaderKey(name)
+		switch {
+		case strings.HasPrefix(name, ":"), strings.HasSuffix(name, "-bin"):
+			delete(md, name)
+		case header != name: // what the loop has written itself may come by again
+			delete(md, name)
+			md[header] = values
+		}
+	}
+	return http.Header(md), host
+}

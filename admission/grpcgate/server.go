@@ -6,21 +6,20 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/priority"
+	"github.com/headgate-go/headgate/shed"
 )
 
 // Server puts a gate in front of the calls of a gRPC server. Make one with [New]; it
 // is safe for concurrent use.
 type Server struct {
+	gate     *admission.Gate
 	isExempt func(fullMethod string) bool
+	exempt   http.Handler // counts those
 	keys     []key        // of the metadata that are read
 	all      bool         // all are
-	gated    http.Handler // the gate, then the call
-	exempt   http.Handler // likewise, for calls that are only counted
 }
 
 // Options configure a [Server]. The zero value is ready to use.
@@ -48,15 +47,14 @@ type Options struct {
 // The deadline of a call is that of its context; Options.Deadline can only shorten it.
 // A nil gate lets all calls through.
 func New(gate *admission.Gate, o Options) *Server {
-	s := &Server{isExempt: o.Exempt, all: o.Metadata == nil}
+	s := &Server{gate: gate, isExempt: o.Exempt, all: o.Metadata == nil}
 	if s.isExempt == nil {
 		s.isExempt = infrastructure
 	}
 	for _, name := range o.Metadata {
 		s.keys = append(s.keys, key{strings.ToLower(name), http.CanonicalHeaderKey(name)})
 	}
-	s.gated = gate.Handler(http.HandlerFunc(runCall))
-	s.exempt = gate.At(priority.Normal, admission.Exempt())(http.HandlerFunc(runCall))
+	s.exempt = gate.At(priority.Normal, admission.Exempt())(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return s
 }
 
@@ -72,12 +70,19 @@ func infrastructure(fullMethod string) bool {
 // another try helps, and the reason in google.rpc.ErrorInfo and the trailer
 // headgate-reason.
 func (s *Server) Unary() grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		c := &call{Context: ctx, unary: handler, message: req}
-		if !s.pass(c, info.FullMethod) {
-			return nil, c.refusal()
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (reply any, err error) {
+		if s.passes(ctx, info.FullMethod) {
+			return handler(ctx, req)
 		}
-		return c.reply, c.err
+		inner, permit, err := s.gate.AdmitRequest(s.request(ctx, info.FullMethod))
+		if err != nil {
+			return nil, refusal(ctx, err)
+		}
+		outcome := shed.Failed // if the handler panics
+		defer func() { permit.Release(outcome) }()
+		reply, err = handler(inner, req)
+		outcome = outcomeOf(err)
+		return reply, err
 	}
 }
 
@@ -86,59 +91,30 @@ func (s *Server) Unary() grpc.UnaryServerInterceptor {
 // slot when the handler sends its first message or header, for the cap of the route.
 func (s *Server) Stream() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		c := &call{Context: stream.Context(), streaming: handler, service: srv, stream: stream}
-		if !s.pass(c, info.FullMethod) {
-			return c.refusal()
+		ctx := stream.Context()
+		if s.passes(ctx, info.FullMethod) {
+			return handler(srv, stream)
 		}
-		return c.err
-	}
-}
-
-// pass runs the call behind the gate, and reports whether the gate let it.
-func (s *Server) pass(c *call, method string) bool {
-	next := s.gated
-	if s.isExempt(method) {
-		next = s.exempt
-	}
-	h, host := s.headers(c)
-	next.ServeHTTP(&c.answer, c.request(method, host, h))
-	return c.ran
-}
-
-// headers are the metadata of c that the gate may read, and the host that was asked.
-func (s *Server) headers(c *call) (h http.Header, host string) {
-	if s.all {
-		return allHeaders(c)
-	}
-	h = make(http.Header, len(s.keys))
-	for _, k := range s.keys {
-		if values := metadata.ValueFromIncomingContext(c.Context, k.metadata); len(values) > 0 {
-			h[k.header] = values
+		inner, permit, err := s.gate.AdmitRequest(s.request(ctx, info.FullMethod))
+		if err != nil {
+			return refusal(ctx, err)
 		}
+		outcome := shed.Failed
+		defer func() { permit.Release(outcome) }()
+		err = handler(srv, &gatedStream{ServerStream: stream, ctx: inner, permit: permit})
+		outcome = outcomeOf(err)
+		return err
 	}
-	return h, first(metadata.ValueFromIncomingContext(c.Context, authorityKey))
 }
 
-const authorityKey = ":authority"
-
-// allHeaders leaves out what HTTP/2 itself needs, and bytes that are no text.
-func allHeaders(c *call) (h http.Header, host string) {
-	md, _ := metadata.FromIncomingContext(c.Context)
-	h = make(http.Header, len(md))
-	for name, values := range md {
-		if !strings.HasPrefix(name, ":") && !strings.HasSuffix(name, "-bin") {
-			h[http.CanonicalHeaderKey(name)] = values
-		}
+// passes counts a call that is exempt and reports whether it is one.
+func (s *Server) passes(ctx context.Context, method string) bool {
+	if s.gate == nil {
+		return true
 	}
-	return h, first(md[authorityKey])
-}
-
-// key is a name in the metadata, and the same as a header.
-type key struct{ metadata, header string }
-
-// runCall is the handler behind the gate.
-func runCall(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(callKey{}).(*call)
-	c.run(r.Context(), w)
-	w.WriteHeader(statusOf(status.Code(c.err)))
+	if !s.isExempt(method) {
+		return false
+	}
+	s.exempt.ServeHTTP(nil, (&http.Request{}).WithContext(ctx))
+	return true
 }

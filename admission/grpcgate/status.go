@@ -1,6 +1,8 @@
 package grpcgate
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -26,51 +29,62 @@ const (
 )
 
 // refusal is the error of a call that the gate refused.
-func (c *call) refusal() error {
-	h := c.answer.Header()
-	reason := h.Get("Headgate-Reason")
+func refusal(ctx context.Context, err error) error {
+	rej := (*admission.Rejection)(nil)
+	if !errors.As(err, &rej) {
+		return err
+	}
+	reason, pushback := rej.Reason.String(), "-1"
 	info := &errdetails.ErrorInfo{Domain: Domain, Reason: strings.ToUpper(strings.ReplaceAll(reason, "-", "_"))}
 	details := []protoadapt.MessageV1{info}
-	pushback := "-1"
-	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
-		after := time.Duration(seconds) * time.Second
+	if after := retryAfter(rej); after > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 		pushback = strconv.FormatInt(after.Milliseconds(), 10)
 	}
 	// It fails only outside of a call, where no trailer can be sent.
-	_ = grpc.SetTrailer(c.Context, metadata.Pairs(reasonKey, reason, pushbackKey, pushback))
-	s := status.New(codeOf(reason, c.answer.status), reason)
+	_ = grpc.SetTrailer(ctx, metadata.Pairs(reasonKey, reason, pushbackKey, pushback))
+	s := status.New(codeOf(rej), reason)
 	if with, err := s.WithDetails(details...); err == nil {
 		s = with
 	}
 	return s.Err()
 }
 
+// retryAfter is when another try makes sense, in whole seconds as in HTTP; zero: never.
+func retryAfter(rej *admission.Rejection) time.Duration {
+	if rej.Reason == shed.NotAdmissible || rej.Reason == shed.Unidentified {
+		return 0
+	}
+	seconds := (rej.RetryAfter + time.Second - 1) / time.Second
+	return max(seconds, 1) * time.Second
+}
+
 // codeOf says in gRPC what the gate said in HTTP.
-func codeOf(reason string, httpStatus int) codes.Code {
+func codeOf(rej *admission.Rejection) codes.Code {
 	switch {
-	case reason == shed.ClientGone.String():
+	case rej.Reason == shed.ClientGone:
 		return codes.Canceled
-	case reason == shed.Unidentified.String():
+	case rej.Reason == shed.Unidentified:
 		return codes.Unauthenticated
-	case httpStatus == http.StatusTooManyRequests:
+	case rej.Status() == http.StatusTooManyRequests:
 		return codes.ResourceExhausted
 	}
 	return codes.Unavailable
 }
 
-// statusOf says in HTTP how a call ended, for the gate to learn from: what means
-// overload, what is a failure of the service, and what is the caller's doing.
-func statusOf(code codes.Code) int {
-	switch code {
-	case codes.OK:
-		return http.StatusOK
-	case codes.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	case codes.Unavailable, codes.ResourceExhausted:
-		return http.StatusServiceUnavailable
-	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented:
-		return http.StatusInternalServerError
+// outcomeOf says what the end of a call tells about capacity: what means overload, what
+// is a failure of the service, and what is the caller's doing.
+func outcomeOf(err error) shed.Outcome {
+	if err == nil {
+		return shed.Served
 	}
-	return http.StatusBadRequest
+	switch status.Code(err) {
+	case codes.OK:
+		return shed.Served
+	case codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:
+		return shed.TimedOut
+	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented:
+		return shed.Failed
+	}
+	return shed.Ignored
 }
