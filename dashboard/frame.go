@@ -24,6 +24,7 @@ type frame struct {
 	Title   string       `json:"title"`
 	Host    string       `json:"host"`    // the machine, and the process on it
 	Runbook string       `json:"runbook"` // its address; empty: no links
+	InForce bool         `json:"inForce"` // the numbers in force can be asked for
 	Gates   []gateFrame  `json:"gates"`
 	Calls   []callFrame  `json:"calls"`
 	Queues  []workFrame  `json:"queues"`
@@ -95,7 +96,7 @@ type callerFrame struct {
 // read takes a snapshot of everything on the page.
 func (b *board) read(now, began time.Time) frame {
 	f := frame{
-		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title, Host: host(), Runbook: b.runbook,
+		At: now.UnixMilli(), Process: began.UnixMicro(), Title: b.title, Host: host(), Runbook: b.runbook, InForce: b.inForce != nil,
 		Gates: []gateFrame{}, Calls: []callFrame{}, Queues: []workFrame{}, Stores: []storeFrame{},
 	}
 	for _, g := range b.gates {

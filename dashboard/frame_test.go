@@ -22,6 +22,7 @@ import (
 type data struct {
 	Title   string
 	Runbook string
+	InForce bool
 	Gates   []struct {
 		Name     string
 		Admitted [priority.Count]int

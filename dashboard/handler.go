@@ -19,6 +19,7 @@ type board struct {
 	title      string
 	runbook    string
 	guard      func(*http.Request) bool // nil: everybody may look
+	inForce    func() string            // nil: not shown
 	gates      []gated
 	transports []namedTransport
 	queues     []namedQueue
@@ -90,6 +91,8 @@ func (b *board) route(w http.ResponseWriter, r *http.Request) {
 		b.stream(w, r)
 	case "history.json":
 		b.history(w, r)
+	case "in-force.txt":
+		b.numbers(w, r)
 	default:
 		if serve(w, r, name) {
 			return
@@ -102,6 +105,19 @@ func (b *board) route(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
 		w.WriteHeader(http.StatusFound)
 	}
+}
+
+const mostNumbers = 256 << 10 // bytes
+
+// numbers answers with the numbers in force.
+func (b *board) numbers(w http.ResponseWriter, r *http.Request) {
+	if b.inForce == nil {
+		http.NotFound(w, r)
+		return
+	}
+	said := b.inForce()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(strings.ToValidUTF8(said[:min(len(said), mostNumbers)], "\uFFFD")))
 }
 
 // likeAFile reports whether a name ends like the page's files do. Any other name is

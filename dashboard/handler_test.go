@@ -18,7 +18,7 @@ func get(h http.Handler, target string) *httptest.ResponseRecorder {
 
 func TestAGuardIsAskedAboutEverything(t *testing.T) {
 	h := dashboard.Handler(dashboard.Guard(func(r *http.Request) bool { return r.Header.Get("X-Operator") != "" }))
-	for _, target := range []string{"/h/", "/h/app.js", "/h/data.json", "/h/history.json", "/h/events", "/h", "/h/nothing.txt"} {
+	for _, target := range []string{"/h/", "/h/app.js", "/h/data.json", "/h/history.json", "/h/in-force.txt", "/h/events", "/h", "/h/nothing.txt"} {
 		if w := get(h, target); w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", target, w.Code)
 		}
@@ -110,5 +110,20 @@ func TestThePageLoadsItsOwnFiles(t *testing.T) {
 	load("")
 	if len(loaded) < 10 {
 		t.Errorf("only %v are loaded", loaded)
+	}
+}
+
+func TestTheNumbersInForceAreReadWhenAskedFor(t *testing.T) {
+	if w := get(dashboard.Handler(), "/h/in-force.txt"); w.Code != http.StatusNotFound {
+		t.Errorf("without any: %d", w.Code)
+	}
+	asked := 0
+	h := dashboard.Handler(dashboard.InForce(func() string { asked++; return strings.Repeat("é", 200<<10) }))
+	if !frame(t, h).InForce || asked != 0 {
+		t.Errorf("asked %d times before anybody looked", asked)
+	}
+	w := get(h, "/h/in-force.txt")
+	if n := w.Body.Len(); asked != 1 || n < 256<<10 || n > 256<<10+3 || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("asked %d times, %d bytes, %v", asked, n, w.Header())
 	}
 }

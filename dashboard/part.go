@@ -76,6 +76,14 @@ const publicRunbook = "https://github.com/headgate-go/headgate/blob/main/docs/ru
 // page of this project. The text of the advice is in the binary in any case.
 func Runbook(address string) Part { return func(b *board) { b.runbook = address } }
 
+// InForce has the page show the numbers in force and where each comes from, as read says
+// them: the text of a [policy.Document], say. It is read when somebody opens that part of
+// the page, on the request's goroutine; what it returns beyond 256 KiB is cut off. Leave
+// secrets out of it. Nil shows nothing.
+//
+// [policy.Document]: https://pkg.go.dev/github.com/headgate-go/headgate/policy#Document
+func InForce(read func() string) Part { return func(b *board) { b.inForce = read } }
+
 // Guard asks allow about every request for the page, its files and its data; those
 // it says no to are answered with 403. It runs on the request's goroutine. The last
 // Guard given counts; nil lets everybody look.

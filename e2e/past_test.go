@@ -36,4 +36,10 @@ func TestAPageOpenedLateKnowsWhatWas(t *testing.T) {
 	}
 	do(t, tab, chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, "nobody looks at an instant", `/^Point at a chart/.test(`+readout+`)`)
+	do(t, tab, chromedp.Focus("summary"), chromedp.KeyEvent(kb.Enter))
+	for what, line := range map[string]string{
+		"a default": `max_wait: .*# default`, "the command line's": `url: .*# command line`, "the file's, with its line": `level: critical *# .*edge[.]yaml:[0-9]+`,
+	} {
+		eventually(t, tab, "the numbers in force have "+what, `new RegExp("`+line+`").test(document.querySelector("pre").textContent)`)
+	}
 }

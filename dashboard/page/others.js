@@ -7,6 +7,7 @@ export function othersView() {
   const log = card("", "What happened");
   const events = h("ol", { class: "log" });
   log.box.append(events);
+  const numbers = inForce();
   const calls = card("", "Calls to others");
   const stores = card("", "Shared limits");
   const queues = card("", "Work queues");
@@ -16,9 +17,10 @@ export function othersView() {
     return place;
   });
   return {
-    box: h("div", { class: "grid" }, log.box, stores.box, calls.box, queues.box),
+    box: h("div", { class: "grid" }, log.box, stores.box, calls.box, queues.box, numbers),
     set(frame, happened) {
       setLog(events, happened);
+      numbers.hidden = !frame.inForce;
       calls.box.hidden = !frame.calls.length;
       stores.box.hidden = !frame.stores.length;
       queues.box.hidden = !frame.queues.length;
@@ -27,6 +29,23 @@ export function othersView() {
       setQueues(places[2], frame.queues);
     },
   };
+}
+
+// inForce shows the numbers in force and where each comes from, as they are when it is
+// opened.
+function inForce() {
+  const text = h("pre", { tabindex: 0, "aria-label": "The numbers in force" });
+  const details = h("details", null, h("summary", null, "Numbers in force, and where each comes from"), text);
+  details.addEventListener("toggle", async () => {
+    if (!details.open) return;
+    try {
+      const answer = await fetch("in-force.txt", { signal: AbortSignal.timeout(5000), cache: "no-store" });
+      text.textContent = answer.ok ? await answer.text() : `No answer: ${answer.status}.`;
+    } catch {
+      text.textContent = "No answer.";
+    }
+  });
+  return h("section", { class: "card" }, details);
 }
 
 // setLog lists the latest events first.

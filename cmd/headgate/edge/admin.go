@@ -16,7 +16,7 @@ func (e *edge) admin() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{}))
 	mux.Handle("/headgate/", dashboard.Handler(
 		dashboard.Title("edge to "+e.settings.Upstream.parsed.Redacted()),
-		dashboard.Gate(e.gate), dashboard.Outbound("upstream", e.outbound)))
+		dashboard.Gate(e.gate), dashboard.Outbound("upstream", e.outbound), dashboard.InForce(e.policyText)))
 	mux.Handle("GET /{$}", http.RedirectHandler("/headgate/", http.StatusSeeOther))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", e.ready)

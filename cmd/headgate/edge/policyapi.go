@@ -31,20 +31,24 @@ import (
 
 // showPolicy writes the policy in force as YAML.
 func (e *edge) showPolicy(w http.ResponseWriter, _ *http.Request) {
-	doc, err := e.whole(e.inForce.Load())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Cache-Control", "no-store")
-	io.WriteString(w, doc.Text(func(v policy.Value) string {
+	io.WriteString(w, e.policyText())
+}
+
+// policyText is every value in force and where it comes from, without secrets.
+func (e *edge) policyText() string {
+	doc, err := e.whole(e.inForce.Load())
+	if err != nil { // what is in force has been read before
+		return "# " + err.Error() + "\n"
+	}
+	return doc.Text(func(v policy.Value) string {
 		from := v.From
 		if name, _, _ := strings.Cut(from, ":"); name == defaultsName || name == commandName {
 			from = name
 		}
 		return shown(v) + "  # " + from
-	}))
+	})
 }
 
 const (
