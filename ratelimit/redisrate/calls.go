@@ -16,7 +16,6 @@ func (e *entry) decideLocked(t time.Duration, cost int, maxWait time.Duration) a
 	if away {
 		e.link.strays.Store(true)
 		e.account.GoAway(t, e.link.view())
-		e.account.OutOfReach(t, time.Duration(e.link.failed.Load()))
 	}
 	v := e.account.Take(t, cost, maxWait)
 	if !v.Call && !away && e.account.Due(t) {
@@ -120,6 +119,9 @@ func (e *entry) launchLocked() {
 	}
 	r := e.account.Ask(t, need, least, patience)
 	r.Key = e.name
+	if r.Bill > 0 {
+		r.Payer = store.BillKey(e.name, e.link.peers.ID)
+	}
 	c := &call{started: t, serial: r.Serial, again: e.account.Away()}
 	e.calls = append(e.calls, c)
 	go e.run(c, r)

@@ -48,10 +48,13 @@
 // full, so flaps mint nothing. The store counts as away after three failures in a
 // row or when half of at least five calls in a second failed; it is looked at with
 // the real script, in the background, after 0.2 to 1 s. On the way back the bucket
-// is told what was spent meanwhile, and a process stays inside its share for another
+// is told what was spent meanwhile, less what it refilled before it was last full,
+// and a process stays inside its share for another
 // 1.5 s, while others may not have noticed yet. [Options].OnOutage chooses otherwise.
 //
-// A call whose answer is lost is never repeated: it counts as charged. One that
+// A call whose answer is lost is never repeated: it counts as charged. What was spent
+// meanwhile is told in numbered bills, again until one is answered, and the bucket
+// takes each once. A call that
 // runs long after it was sent, on a server that had been stopped, sees from the
 // server's own clock that it is late and does nothing.
 //

@@ -27,9 +27,8 @@ type link struct {
 	end   context.CancelFunc
 
 	begun  atomic.Bool
-	away   atomic.Bool  // the store counts as away
-	strays atomic.Bool  // some keys may be on their share
-	failed atomic.Int64 // when the last probe that failed was made, from start
+	away   atomic.Bool // the store counts as away
+	strays atomic.Bool // some keys may be on their share
 	counts callCounts
 	said   atomic.Pointer[string] // the last error, in the store's words
 
@@ -210,7 +209,6 @@ func (k *link) probeLaterLocked() {
 // is any key, so that a cluster is not judged by the one part that is still away.
 func (k *link) probeOnce() {
 	ctx, cancel := context.WithTimeout(k.life, k.conf.budget)
-	made := k.now()
 	_, err := k.timed(ctx, account.Request{Key: k.any(), Limit: k.conf.Limit, Seen: -1, Touch: true})
 	cancel()
 	k.mu.Lock()
@@ -219,9 +217,6 @@ func (k *link) probeOnce() {
 		return
 	}
 	t := k.now()
-	if err != nil {
-		k.failed.Store(int64(made))
-	}
 	if k.breaker.Probed(t, store.WhyOf(err)) {
 		k.sayLocked(t)
 	}

@@ -29,7 +29,6 @@ func (a *Account) GoAway(t time.Duration, v View) {
 		start = min(start, a.share.tokens)
 	}
 	a.share = newShare(t, Limit{Rate: a.speed(), Burst: a.inForce.Burst}, a.part(), start)
-	a.OutOfReach(t, min(t, a.flights.since))
 }
 
 // left is this process' part of what the bucket held when it fell silent. One that was
@@ -51,17 +50,18 @@ func (a *Account) undrawn(t time.Duration) float64 {
 	return max(0, t-a.flights.since).Seconds() * a.speed() * a.part()
 }
 
-// OutOfReach takes in that a call made then failed, for this key or another. What the share
-// refilled since is missing as well: the bucket may have been back and drawn upon.
-func (a *Account) OutOfReach(t, failed time.Duration) {
-	if !a.away || failed <= a.unheard.failed {
-		return
+// bill writes what the bucket is told of what was spent on the share: all of it, and what
+// the bucket needs to know to leave out what it refilled meanwhile.
+func (a *Account) bill(t time.Duration, r *Request) {
+	a.unheard.into(r, t, max(0, -a.credit))
+	a.credit = max(0, a.credit)
+	switch r.Missing = r.Debit; {
+	case !a.away:
+	case a.conf.OnOutage == ratelimit.FailShare:
+		r.Missing, r.Filling = int64(a.share.deficit(t)*Micro), a.share.rate
+	default:
+		r.Missing, r.Filling = 0, a.speed()
 	}
-	deficit := 0.0
-	if a.conf.OnOutage == ratelimit.FailShare {
-		deficit = a.share.deficit(t) + (t-failed).Seconds()*a.share.rate
-	}
-	a.unheard.mark(failed, deficit)
 }
 
 // Rejoin looks at an account that was left on its share: it forgets the outage when

@@ -2,8 +2,6 @@ package account
 
 import (
 	"time"
-
-	"github.com/headgate-go/headgate/ratelimit"
 )
 
 // What an account says to the store, when, and what it makes of the answer.
@@ -14,7 +12,7 @@ func (a *Account) Due(t time.Duration) bool {
 	switch {
 	case a.flights.current != 0 || a.flights.n >= maxFlights || t < a.next:
 		return false
-	case a.away, a.late(t), a.credit != 0, a.hint.fresh, a.unheard.owed(a.inForce.Burst) > 0:
+	case a.away, a.late(t), a.credit != 0, a.hint.fresh, a.unheard.due():
 		return true
 	case !a.terms.Leasing || !a.known || a.held > a.low || t < a.pause:
 		return false
@@ -61,13 +59,13 @@ func (a *Account) Ask(t time.Duration, need, least int, patience time.Duration) 
 			r.Want = need // others must not wait for what was not asked for here
 		}
 	}
-	r.Debit = a.unheard.tell(a.inForce.Burst)
+	a.bill(t, &r)
 	a.flights.start(t, &r)
-	if r.Missing = r.Debit; a.away && a.conf.OnOutage == ratelimit.FailShare {
-		r.Missing, r.Filling = int64(a.share.deficit(t)*Micro), a.share.rate
+	if r.Charge == 0 && a.credit > 0 {
+		r.Charge = -int64(a.credit) * Micro
+		a.credit = 0 // told once: if the answer is lost, so are the tokens
 	}
-	r.Charge = -int64(a.credit) * Micro
-	a.credit, a.gone = 0, 0 // told once: if the answer is lost, so are the tokens
+	a.gone = 0
 	return r
 }
 
@@ -88,7 +86,7 @@ func (a *Account) Apply(t, sent time.Duration, r Request, rep Reply, v View) {
 	newest := a.flights.land(r, true)
 	a.retries, a.doubt = 0, 0
 	a.hint.told(true)
-	a.unheard.told(r.Debit)
+	a.unheard.told(r, true)
 	if newest {
 		a.learn(t, rep)
 	}
@@ -138,7 +136,7 @@ func (a *Account) pace(sent time.Duration, r Request, granted int) {
 func (a *Account) pay(granted int) {
 	n := min(granted, max(0, a.advance-a.flights.owing()))
 	a.advance -= n
-	if more := min(granted-n, a.unheard.owed(granted)); more > 0 {
+	if more := min(granted-n, int(a.unheard.rest())); more > 0 {
 		a.unheard.add(-more)
 		n += more
 	}
@@ -157,10 +155,9 @@ func (a *Account) settleAdvance() {
 // Fail takes in that a call got no answer; the next is made after backoff. It is no
 // news of the key when a call made later was answered.
 func (a *Account) Fail(t time.Duration, r Request, why Why, v View) {
-	made := a.flights.made(r.Serial)
 	newer := a.flights.land(r, false)
 	a.hint.told(false)
-	a.unheard.untold(r.Debit)
+	a.unheard.told(r, false)
 	if why == WhyTimeout || why == WhyLost { // it may have run: charged once, not twice
 		n := min(r.Want, a.advance)
 		a.advance -= n
@@ -169,7 +166,6 @@ func (a *Account) Fail(t time.Duration, r Request, why Why, v View) {
 	switch {
 	case a.away || newer && (why != WhyLost || a.flights.late > 0):
 		a.GoAway(t, v)
-		a.OutOfReach(t, made)
 		a.next = t + RetryDelay(a.retries)
 		a.retries++
 	case newer: // a connection broke: one more try before the share decides
@@ -255,13 +251,13 @@ func (a *Account) Interval() time.Duration { return a.terms.Tau }
 func (a *Account) unsaid() bool { return a.credit != 0 || a.terms.Leasing && a.gone > 1 }
 
 // Owes says that tokens were let through which the bucket was not charged.
-func (a *Account) Owes() bool { return a.unheard.owed(a.inForce.Burst) > 0 }
+func (a *Account) Owes() bool { return a.unheard.owes() }
 
 // Idle says that forgetting the account loses nothing.
 func (a *Account) Idle(t time.Duration) bool {
 	a.lose(a.expire(t))
 	switch {
-	case a.flights.n > 0 || a.held > 0 || a.credit != 0 || a.unheard.owed(a.inForce.Burst) > 0 || t < a.pause:
+	case a.flights.n > 0 || a.held > 0 || a.credit != 0 || a.unheard.owes() || t < a.pause:
 		return false
 	case a.away:
 		return a.share.full(t)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -37,6 +38,7 @@ type fleet struct {
 
 type proc struct {
 	account account.Account
+	name    string
 	calls   []flight        // not late
 	waiting []time.Duration // arrivals that wait for a call
 	watched bool
@@ -83,7 +85,7 @@ func newFleet(n int, r float64, burst int, rtt time.Duration) *fleet {
 }
 
 func (f *fleet) join() *proc {
-	p := &proc{account: account.New(f.conf, f.view())}
+	p := &proc{account: account.New(f.conf, f.view()), name: strconv.Itoa(len(f.procs))}
 	if f.wrong != nil {
 		p.ahead, p.fast = f.wrong()
 	}
@@ -192,7 +194,7 @@ func (f *fleet) call(p *proc) {
 	}
 	sent := f.now
 	r := p.account.Ask(p.at(f.now), need, least, 0)
-	r.Key = "all"
+	r.Key, r.Payer = "all", p.name
 	p.calls = append(p.calls, flight{r.Serial, sent})
 	there, back := f.rtt/2, f.rtt/2
 	if f.jitter != nil {

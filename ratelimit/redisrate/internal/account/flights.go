@@ -64,16 +64,6 @@ func (f *flights) land(r Request, answered bool) (newest bool) {
 	return newest
 }
 
-// made returns when a call was made.
-func (f *flights) made(serial int64) (at time.Duration) {
-	for _, c := range f.out {
-		if c.serial == serial {
-			at = c.at
-		}
-	}
-	return at
-}
-
 // overdue says that a call is late: requests that wait for it are decided without it.
 func (f *flights) overdue(serial int64) {
 	if f.current == serial {

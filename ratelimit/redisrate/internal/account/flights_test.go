@@ -46,14 +46,15 @@ func TestTokensAreChargedOnceWhateverTheOrderOfAnswers(t *testing.T) {
 				before := 10 - which // the second call found one less
 				a.Apply(time.Duration(50+i)*ms, 0, calls[which], granted(&a, before, c.grants[which]), v)
 			}
-			if owed := a.unheard.owed(10); owed != c.owed || a.held != c.held || a.advance != 0 || int(a.balance) != c.balances {
+			if owed := int(a.unheard.rest()); owed != c.owed || a.held != c.held || a.advance != 0 || int(a.balance) != c.balances {
 				t.Errorf("owes %d, holds %d, advance %d, balance %v", owed, a.held, a.advance, a.balance)
 			}
-			if r := a.Ask(60*ms, 0, 0, 0); r.Debit != int64(c.owed)*Micro {
+			r := a.Ask(60*ms, 0, 0, 0)
+			if r.Debit != int64(c.owed)*Micro {
 				t.Errorf("debits %d", r.Debit)
 			}
-			if r := a.Ask(61*ms, 0, 0, 0); r.Debit != 0 {
-				t.Errorf("debits %d again while that is on its way", r.Debit)
+			if again := a.Ask(61*ms, 0, 0, 0); again.Bill != r.Bill || again.Debit != r.Debit {
+				t.Errorf("while that is on its way another bill: %+v", again)
 			}
 		})
 	}

@@ -28,6 +28,8 @@ type Request struct {
 	Missing int64         // micro-tokens missing from the share: more of Debit is taken only
 	Filling float64       // as far as the share, in tokens per second, refilled since the bucket was full
 	Charge  int64         // micro-tokens to take in any case; negative returns them
+	Bill    int64         // numbers Debit and a positive Charge; 0 for none
+	Payer   string        // where the bucket keeps what this process paid of its last bill
 	Pause   time.Duration // no slot is usable before it has passed
 	Cut     float64       // factor for the multiplier, once per epoch; 0 for none
 	Seen    int64         // epoch in which the reason for the cut was met; -1 if unknown

@@ -56,51 +56,62 @@ func (s *share) deficit(t time.Duration) float64 {
 	return max(0, s.burst-s.tokens)
 }
 
-// unheard is what was let through here and not charged to the bucket. What it is
-// charged is what was really spent, and no more than was missing from the share when
-// a call last failed and what was let through since: before that the bucket was out
-// of reach, and what it refilled then was not lost.
+// unheard is what was let through here and not charged to the bucket. It is told in
+// bills. While a bill is not answered it is told again, with what was added meanwhile;
+// the bucket keeps what it was paid of it, so each token counts once, whatever the order
+// of answers.
 type unheard struct {
-	spent  float64 // negative: paid for already, as slots
-	lack   float64
-	failed time.Duration
-	saying float64 // part that calls in flight tell the bucket
+	spent  float64 // not charged; negative: paid for already, as slots
+	bill   int64   // number of the last one
+	open   bool    // it was not answered
+	saying int     // calls in flight that carry it
+	debit  int64   // micro-tokens of it: spent elsewhere,
+	charge int64   // and charged for what was let through on slots
+	part   float64 // of spent that it settles
 }
 
-// mark says what was missing from the share when a call failed at that time.
-func (u *unheard) mark(failed time.Duration, deficit float64) {
-	if failed >= u.failed {
-		u.failed, u.lack = failed, deficit
+func (u *unheard) add(n int) { u.spent += float64(n) }
+
+// rest is what no bill tells yet.
+func (u *unheard) rest() float64 {
+	if u.open {
+		return u.spent - u.part
 	}
+	return u.spent
 }
 
-func (u *unheard) add(n int) {
-	u.spent += float64(n)
-	u.lack = max(0, u.lack+float64(n))
-}
+// owes says that something is not charged yet, as far as is known here.
+func (u *unheard) owes() bool { return u.open || u.spent >= 1 }
 
-// owed returns the whole tokens to charge: a burst at most, since the bucket cannot
-// have refilled more beside it.
-func (u *unheard) owed(burst int) int {
-	return max(0, int(min(u.spent, u.lack, float64(burst))-u.saying))
-}
+// due says that a call should tell.
+func (u *unheard) due() bool { return u.saying == 0 && u.owes() }
 
-// tell returns the micro-tokens to debit.
-func (u *unheard) tell(burst int) int64 {
-	n := u.owed(burst)
-	u.saying += float64(n)
-	return int64(n) * Micro
-}
-
-// told takes off what the bucket was charged.
-func (u *unheard) told(debit int64) {
-	n := float64(debit) / Micro
-	u.spent, u.lack, u.saying = u.spent-n, max(0, u.lack-n), u.saying-n
-	if u.saying == 0 && u.lack < 1 {
-		u.spent, u.lack = min(u.spent, 0), 0
-	}
-}
-
-// untold says that an answer was lost: the debit is said again, and the bucket
+// into adds the open bill to a call, or a new one: what was spent, and charge. The bucket
 // bounds what that can do.
-func (u *unheard) untold(debit int64) { u.saying -= float64(debit) / Micro }
+func (u *unheard) into(r *Request, t time.Duration, charge int) {
+	n := max(0, int(min(u.spent, 1<<40)))
+	if !u.open {
+		if n == 0 && charge == 0 {
+			return
+		}
+		// Also above those of an account of this key that was forgotten.
+		u.bill, u.open = max(u.bill, t.Microseconds())+1, true
+		u.saying, u.debit, u.charge = 0, 0, 0
+	}
+	u.saying++
+	u.debit, u.charge = max(u.debit, int64(n)*Micro), u.charge+int64(charge)*Micro
+	u.part = float64(u.debit) / Micro
+	r.Bill, r.Debit, r.Charge = u.bill, u.debit, u.charge
+}
+
+// told takes in what became of a call that carried a bill.
+func (u *unheard) told(r Request, answered bool) {
+	if !u.open || r.Bill != u.bill {
+		return
+	}
+	u.saying--
+	if answered && r.Debit == u.debit && r.Charge >= u.charge { // nothing was added since
+		u.spent -= u.part
+		u.open = false
+	}
+}

@@ -24,6 +24,10 @@ func BucketKey(name string, k ratelimit.Key) string {
 	return keyPrefix + tag(escape(name)+":"+escape(k.Space)+":"+escape(k.ID)) + "}:b"
 }
 
+// BillKey is where the bucket called name keeps the last bill of the process id, in the
+// same slot of a cluster.
+func BillKey(name, id string) string { return strings.TrimSuffix(name, "b") + "d:" + id }
+
 // PeersKey is where the processes of a limit are counted.
 func PeersKey(name string) string { return keyPrefix + tag(escape(name)) + "}:peers" }
 

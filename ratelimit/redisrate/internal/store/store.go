@@ -72,11 +72,15 @@ func (s *Redis) Lease(ctx context.Context, r account.Request) (account.Reply, er
 }
 
 func (s *Redis) lease(ctx context.Context, r account.Request) (string, error) {
-	cmd, err := s.run(ctx, leaseScript, r.Key,
+	keys := []string{r.Key, r.Payer}
+	if r.Bill == 0 {
+		keys = keys[:1]
+	}
+	cmd, err := s.run(ctx, leaseScript, keys,
 		r.Want, r.Need, r.Least, r.Share, r.Reserve, r.Debit, r.Charge,
 		strconv.FormatFloat(r.Limit.Rate, 'g', 17, 64), r.Limit.Burst, r.Limit.Version,
 		r.Life.Microseconds(), r.Gone, r.Pause.Microseconds(), account.PPM(r.Cut), r.Seen, s.deadline(), flag(r.Touch), r.Missing,
-		strconv.FormatFloat(r.Filling, 'g', 17, 64))
+		strconv.FormatFloat(r.Filling, 'g', 17, 64), r.Bill)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +113,7 @@ func (s *Redis) Beat(ctx context.Context, name, id string, life time.Duration, l
 	if leave {
 		what = "leave"
 	}
-	cmd, err := s.run(ctx, beatScript, PeersKey(name), id, life.Microseconds(), what)
+	cmd, err := s.run(ctx, beatScript, []string{PeersKey(name)}, id, life.Microseconds(), what)
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +143,7 @@ func (s *Redis) Permits(ctx context.Context, op, name string, most int, life tim
 	for _, t := range tokens {
 		args = append(args, t)
 	}
-	cmd, err := s.run(ctx, slotsScript, SlotsKey(name), args...)
+	cmd, err := s.run(ctx, slotsScript, []string{SlotsKey(name)}, args...)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -168,11 +172,17 @@ func (once) NoRetry() bool { return true }
 
 // run runs a script by its digest, and with its source when the server says that
 // it does not have it: the one error after which a second try is safe.
-func (s *Redis) run(ctx context.Context, script *redis.Script, key string, args ...any) (*redis.Cmd, error) {
-	cmd := once{redis.NewCmd(ctx, append([]any{"evalsha", script.Hash(), 1, key}, args...)...)}
+func (s *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (*redis.Cmd, error) {
+	line := []any{"evalsha", script.Hash(), len(keys)}
+	for _, k := range keys {
+		line = append(line, k)
+	}
+	line = append(line, args...)
+	cmd := once{redis.NewCmd(ctx, line...)}
 	err := s.rdb.Process(ctx, cmd)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = once{redis.NewCmd(ctx, append([]any{"eval", sources[script], 1, key}, args...)...)}
+		line = append([]any{"eval", sources[script]}, line[2:]...)
+		cmd = once{redis.NewCmd(ctx, line...)}
 		err = s.rdb.Process(ctx, cmd)
 	}
 	if err != nil {

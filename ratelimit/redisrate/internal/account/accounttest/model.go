@@ -16,6 +16,7 @@ import (
 type Model struct {
 	now     func() int64 // microseconds
 	Buckets map[string]*bucket
+	bills   map[string]paid
 	Down    func() bool
 	Calls   int
 }
@@ -28,13 +29,40 @@ type bucket struct {
 	out, cur, prev            int64
 	cell                      int64
 	expires                   int64
-	back, spill               int64
-	full                      bool // at this call
+	full, back, spill         int64
+	brim                      bool // full at this call
+}
+
+// paid is the last bill that a process paid.
+type paid struct{ bill, debit, charge, expires int64 }
+
+// told leaves of r what its sender did not pay before. It returns what is paid then.
+func (m *Model) told(r *account.Request) (p paid, write bool) {
+	p = m.bills[r.Payer]
+	if r.Bill == 0 || p.expires <= m.now() {
+		p = paid{}
+	}
+	switch {
+	case r.Bill == 0:
+		return p, false
+	case p.bill > r.Bill:
+		r.Debit, r.Charge = 0, min(0, r.Charge)
+		return p, false
+	case p.bill < r.Bill:
+		return paid{bill: r.Bill, debit: r.Debit, charge: max(0, r.Charge)}, true
+	}
+	was := p
+	p.debit, p.charge = max(p.debit, r.Debit), max(p.charge, r.Charge)
+	r.Debit = max(0, r.Debit-was.debit)
+	if r.Charge > 0 {
+		r.Charge = max(0, r.Charge-was.charge)
+	}
+	return p, true
 }
 
 // NewModel returns an empty store that reads the time, in microseconds, from now.
 func NewModel(now func() int64) *Model {
-	return &Model{now: now, Buckets: map[string]*bucket{}}
+	return &Model{now: now, Buckets: map[string]*bucket{}, bills: map[string]paid{}}
 }
 
 // Beat says that there is one process.
@@ -57,7 +85,7 @@ func (m *Model) Lease(_ context.Context, r account.Request) (account.Reply, erro
 	now := m.now()
 	b := m.Buckets[r.Key]
 	if b == nil || b.expires <= now {
-		b = &bucket{tokens: int64(r.Limit.Burst) * account.Micro, last: now, mult: account.Micro, limit: r.Limit, cell: now}
+		b = &bucket{tokens: int64(r.Limit.Burst) * account.Micro, last: now, mult: account.Micro, limit: r.Limit, cell: now, full: now}
 	} else {
 		c := *b
 		b = &c
@@ -72,7 +100,9 @@ func (m *Model) Lease(_ context.Context, r account.Request) (account.Reply, erro
 	b.refill(now, was)
 	b.tokens = min(b.tokens, int64(b.limit.Burst)*account.Micro)
 	b.out = max(0, b.out-int64(r.Gone))
-	write = b.change(now, r) || write
+	slip, pays := m.told(&r)
+	b.settle(now, &r)
+	write = b.change(now, r) || write || pays
 	rep := b.grant(now, r)
 	if rep.Granted > 0 || write {
 		full := (float64(b.limit.Burst)*account.Micro-float64(b.tokens))/(b.limit.Rate*rep.Multiplier) + float64(max(0, b.pause-now))
@@ -81,6 +111,10 @@ func (m *Model) Lease(_ context.Context, r account.Request) (account.Reply, erro
 		}
 		b.expires = m.now() + (int64(math.Ceil(full/1000))+1000)*1000
 		m.Buckets[r.Key] = b
+		if pays {
+			slip.expires = b.expires
+			m.bills[r.Payer] = slip
+		}
 	}
 	return rep, nil
 }
@@ -90,7 +124,7 @@ func (b *bucket) clock(now int64, write bool) (int64, bool) {
 	if step := b.last - now; step > account.Micro {
 		b.last, write = now, true
 		b.pause, b.hold, b.cell = max(0, b.pause-step), max(0, b.hold-step), max(0, b.cell-step)
-		b.back = max(0, b.back-step)
+		b.full, b.back = max(0, b.full-step), max(0, b.back-step)
 	}
 	return max(now, b.last), write
 }
@@ -126,14 +160,14 @@ func (b *bucket) area(x int64) float64 {
 func (b *bucket) refill(now int64, was account.Limit) {
 	from, top := max(b.last, b.pause), (int64(was.Burst)-b.out)*account.Micro
 	b.last = now
-	b.full = b.tokens >= top
+	b.brim = b.tokens >= top
 	if now <= from {
 		return
 	}
 	gain := (b.area(now-b.hold) - b.area(from-b.hold)) * was.Rate
 	whole := math.Floor(gain + 0.001)
 	sum := float64(b.tokens) + whole
-	if b.full = sum >= float64(top); b.full {
+	if b.brim = sum >= float64(top); b.brim {
 		b.spill += int64(max(0, sum-float64(max(top, b.tokens))))
 	} else {
 		b.last = now - int64(max(0, gain-whole)/(was.Rate*float64(b.multiplier(now))/account.Micro))
@@ -141,23 +175,25 @@ func (b *bucket) refill(now int64, was account.Limit) {
 	b.tokens = max(b.tokens, int64(min(sum, float64(top))))
 }
 
-// settle says how much of a debit counts: what was spent before the first process was
-// back is refilled, and so is what ran over while others were on their shares.
+// settle says how much of a debit counts: not what was refilled before the bucket was last
+// full, nor what ran over while processes were returning.
 func (b *bucket) settle(now int64, r *account.Request) {
 	const returning = 1_500_000
-	if r.Debit > 0 && b.full && now-b.back > returning {
-		b.back, b.spill = now, 0
+	if b.brim && now-b.back > returning {
+		b.full = now
 	}
-	if r.Debit == 0 || now-b.back > returning {
+	if r.Debit == 0 {
 		return
 	}
-	r.Debit = min(r.Debit, r.Missing+int64(math.Floor(r.Filling*float64(now-b.back))))
-	paid := min(b.spill, max(0, r.Debit-r.Missing))
-	r.Debit, b.spill = r.Debit-paid, b.spill-paid
+	if now-b.back > returning {
+		b.back, b.spill = now, 0
+	}
+	r.Debit = min(r.Debit, r.Missing+int64(math.Floor(r.Filling*float64(now-b.full))))
+	spilt := min(b.spill, max(0, r.Debit-r.Missing))
+	r.Debit, b.spill = r.Debit-spilt, b.spill-spilt
 }
 
 func (b *bucket) change(now int64, r account.Request) (changed bool) {
-	b.settle(now, &r)
 	if r.Debit > 0 {
 		b.tokens, changed = max(min(b.tokens, -min(int64(b.limit.Burst), int64(b.limit.Rate*2))*account.Micro), b.tokens-r.Debit), true
 	}
