@@ -22,7 +22,6 @@ type Link struct {
 	Addr  string
 	to    string
 	way   atomic.Pointer[Way]
-	sent  atomic.Int64
 	mu    sync.Mutex
 	pairs map[*pair]struct{}
 }
@@ -51,10 +50,6 @@ func (r *Rig) Link(to string, w Way) (*Link, error) {
 
 // Set changes the way for what is sent from now on.
 func (l *Link) Set(w Way) { l.way.Store(&w) }
-
-// Sent counts what was sent to the server, in writes: with one command at a time on a
-// connection, each is a round trip.
-func (l *Link) Sent() int64 { return l.sent.Load() }
 
 func (l *Link) serve(ln net.Listener) {
 	for {
@@ -136,9 +131,6 @@ func (l *Link) read(p *pair, from net.Conn, answers bool, queue chan<- parcel) {
 		n, err := from.Read(b)
 		if err != nil {
 			return
-		}
-		if !answers {
-			l.sent.Add(1)
 		}
 		w := l.way.Load()
 		if w.Swallow {

@@ -81,3 +81,17 @@ func watched(s *stage) (err error) {
 	}
 	return nil
 }
+
+// valkey plays some of the scenes with the other server.
+func valkey() []Scene {
+	const program = "valkey-server"
+	kill := failovers()[1]
+	kill.Name, kill.Title, kill.Program = "valkey-cluster-kill", "Valkey, "+kill.Title, program
+	return []Scene{
+		{Name: "valkey-far-25ms", Trip: 25 * time.Millisecond, Program: program, stage: alone(rig.Way{Trip: 25 * time.Millisecond}),
+			Title: "Valkey, a steady round trip of 25 ms"},
+		{Name: "valkey-killed", Forgets: true, Program: program, stage: alone(near), Title: "Valkey, the server is killed, and comes back empty",
+			away: func(s *stage) error { s.server.Kill(); return nil }, back: restart},
+		kill,
+	}
+}

@@ -20,7 +20,8 @@ type Row struct {
 	Admitted      int
 	Bound         int           // of what may be admitted in the whole scene
 	Over          float64       // admitted above burst + rate·t in the fullest window of one key
-	May           float64       // what the scene's bound allows of that
+	May           float64       // what the scene's bound allows of that in the whole scene
+	Beyond        float64       // admitted above the scene's bound, in the fullest window
 	Used          float64       // of what one bucket in memory admits of the same arrivals
 	P50, P99, Max time.Duration // of Take
 	Local         float64       // part of the admitted that a process' own share decided
@@ -49,17 +50,19 @@ func (r *record) row(i int, f *fleet) Row {
 	for _, a := range all {
 		perKey[a.key] = append(perKey[a.key], a)
 	}
-	ideal, real := 0, 0
+	ideal, real, forgotten := 0, 0, 0.0
+	if s.Forgets {
+		forgotten = float64(f.burst)
+	}
 	for _, one := range perKey {
 		would, did := compare(one, f.limit)
 		ideal, real = ideal+would, real+did
-		x.Over = max(x.Over, excess(one, f.limit, r.extra(again)))
+		x.Over = max(x.Over, excess(one, f.limit, never))
+		x.Beyond = max(x.Beyond, excess(one, f.limit, r.extra(again))-forgotten)
 	}
 	x.Used = float64(real) / float64(max(1, ideal))
-	if s.Forgets {
-		x.May = float64(f.burst)
-	}
-	each := float64(f.burst) + x.May + f.rate*(r.length.Seconds()+r.extra(again)(0, r.length))
+	x.May = forgotten + f.rate*r.extra(again)(0, r.length)
+	each := float64(f.burst) + x.May + f.rate*r.length.Seconds()
 	x.Bound = int(math.Ceil(each * float64(len(f.keys))))
 	return x
 }
@@ -88,6 +91,8 @@ func (r *record) extra(again time.Duration) func(from, to time.Duration) float64
 		return part * max(0, min(to, again)-max(from, r.down)).Seconds()
 	}
 }
+
+func never(time.Duration, time.Duration) float64 { return 0 }
 
 // excess is the deepest debt of a bucket that everything admitted is taken from: the most
 // that any window let through above the bound.

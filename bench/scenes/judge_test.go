@@ -17,8 +17,6 @@ func at(ms ...int) (all []answer) {
 	return all
 }
 
-func none(time.Duration, time.Duration) float64 { return 0 }
-
 func TestExcessIsWhatTheFullestWindowHasAboveTheBound(t *testing.T) {
 	l := limit{rate: 10, burst: 2}
 	for _, c := range []struct {
@@ -31,13 +29,13 @@ func TestExcessIsWhatTheFullestWindowHasAboveTheBound(t *testing.T) {
 		{"in the middle", at(0, 0, 1000, 1000, 1050, 1100), 1},
 		{"two small ones do not add up over a rest", at(0, 0, 50, 5000, 5000, 5050), 0.5},
 	} {
-		if got := excess(c.all, l, none); math.Abs(got-c.want) > 1e-9 {
+		if got := excess(c.all, l, never); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 	refused := at(0, 0, 0)
 	refused[2].ok = false
-	if got := excess(refused, l, none); got != 0 {
+	if got := excess(refused, l, never); got != 0 {
 		t.Errorf("a refused request counts: %v", got)
 	}
 }
@@ -91,7 +89,7 @@ func TestUnknownScenesAreErrors(t *testing.T) {
 
 func TestTheTablesGoBetweenTheirMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	p := &page{scenes: Scenes()[:1], rows: []Row{{Scene: "far-1ms", Limit: "leased", Leased: true, Rate: 300, Burst: 150, Admitted: 7, Over: 3, May: 2, Used: 0.5}}}
+	p := &page{scenes: Scenes()[1:2], rows: []Row{{Scene: "far-1ms", Limit: "leased", Leased: true, Rate: 300, Burst: 150, Admitted: 7, Over: 3, May: 2, Beyond: 1, Used: 0.5}}}
 	if err := os.WriteFile(path, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}

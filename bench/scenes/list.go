@@ -3,6 +3,7 @@ package scenes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +13,7 @@ import (
 
 // Scenes returns all of them, in the order of the table.
 func Scenes() []Scene {
-	return append(append(links(), outages()...), failovers()...)
+	return slices.Concat(links(), outages(), failovers(), valkey())
 }
 
 // alone is one server behind a link.
@@ -35,10 +36,10 @@ func alone(w rig.Way, args ...string) func(*stage) error {
 var near = rig.Way{Trip: time.Millisecond}
 
 func links() (list []Scene) {
-	for _, trip := range []time.Duration{1, 5, 15, 25, 50, 100, 200} {
-		trip *= time.Millisecond
+	for _, ms := range []float64{0.2, 1, 5, 15, 25, 50, 100, 200} {
+		trip := time.Duration(ms * float64(time.Millisecond))
 		list = append(list, Scene{
-			Name: fmt.Sprintf("far-%dms", trip.Milliseconds()), Trip: trip, stage: alone(rig.Way{Trip: trip}),
+			Name: fmt.Sprintf("far-%vms", ms), Trip: trip, stage: alone(rig.Way{Trip: trip}),
 			Title: fmt.Sprintf("a steady round trip of %v", trip),
 		})
 	}
@@ -53,9 +54,9 @@ func links() (list []Scene) {
 			Title: "ten minutes of a steady round trip of 25 ms"},
 		{Name: "slower", stage: alone(near), Title: "the round trip goes from 1 to 100 ms and back",
 			away: set(rig.Way{Trip: 100 * time.Millisecond}), back: set(near)},
-		{Name: "cut", stage: alone(near), Title: "connections are reset four times a second",
+		{Name: "cut", stage: alone(near), CutOff: 2, Title: "connections are reset four times a second; each process finds out by itself",
 			away: cutting, back: func(*stage) error { return nil }, hold: func() time.Duration { return 0 }},
-		{Name: "half-open", stage: alone(near), Title: "all connections fall silent for good, new ones are fine",
+		{Name: "half-open", stage: alone(near), CutOff: 2, Title: "all connections fall silent for good, new ones are fine; each process finds out by itself",
 			away: func(s *stage) error { s.link.Lose(); return nil }, hold: func() time.Duration { return 0 }},
 		{Name: "swallowed", stage: alone(near), Title: "nothing sent arrives, new connections included",
 			away: set(rig.Way{Trip: near.Trip, Swallow: true}), back: set(near)},

@@ -97,7 +97,10 @@ func (s *Scene) play(ctx context.Context, program string, length time.Duration) 
 		st.fleets = append(st.fleets, f)
 	}
 	out := &record{scene: s, length: max(length, s.Least), fleets: st.fleets}
-	return out, out.run(ctx, st)
+	if err := out.run(ctx, st); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // warmUp is left out of what is compared and of the percentiles: connections are made,

@@ -5,6 +5,7 @@
 package scenes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -71,34 +73,50 @@ func Main(w io.Writer, args []string) error {
 	return errors.Join(o.write(w, page), played)
 }
 
-// play plays the scenes one after another. What is whole when it is interrupted is kept.
+// play plays the scenes one after another, but for those that are long, which play beside
+// the others. What is whole when it is interrupted is kept.
 func (o *options) play(ctx context.Context, chosen []Scene, p *page) error {
-	for i, s := range chosen {
-		program := o.program
-		if s.Program != "" {
-			program = s.Program
+	records := make([]*record, len(chosen))
+	failed := make([]error, len(chosen))
+	one := func(i int) {
+		fmt.Fprintf(os.Stderr, "%d of %d: %s, %s\n", i+1, len(chosen), chosen[i].Name, chosen[i].Title)
+		records[i], failed[i] = chosen[i].play(ctx, cmp.Or(chosen[i].Program, o.program), o.length)
+		if failed[i] == nil {
+			records[i].tell(os.Stderr)
 		}
-		if _, err := exec.LookPath(program); err != nil && s.Program != "" {
-			p.missing = append(p.missing, s)
-			fmt.Fprintf(os.Stderr, "%s: no %s on the PATH\n", s.Name, program)
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "%d of %d: %s, %s\n", i+1, len(chosen), s.Name, s.Title)
-		r, err := s.play(ctx, program, o.length)
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted: %d of %d scenes", i, len(chosen))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		p.scenes = append(p.scenes, s)
-		for _, x := range r.rows() {
-			p.rows = append(p.rows, x)
-			fmt.Fprintln(os.Stderr, "   ", strings.Join(x.cells(), "  "))
-		}
-		fmt.Fprintf(os.Stderr, "    longest stall of this program %v\n", r.stall.Round(time.Millisecond))
 	}
-	return nil
+	var long sync.WaitGroup
+	for i, s := range chosen {
+		if s.Least > 0 {
+			long.Go(func() { one(i) })
+		}
+	}
+	for i, s := range chosen {
+		if _, err := exec.LookPath(s.Program); s.Program != "" && err != nil {
+			p.missing = append(p.missing, s)
+		} else if s.Least == 0 && ctx.Err() == nil {
+			one(i)
+		}
+	}
+	long.Wait()
+	for i, r := range records {
+		if r != nil && failed[i] == nil {
+			p.scenes = append(p.scenes, chosen[i])
+			p.rows = append(p.rows, r.rows()...)
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %d of %d scenes", len(p.scenes), len(chosen))
+	}
+	return errors.Join(failed...)
+}
+
+// tell writes a scene's rows as progress.
+func (r *record) tell(w io.Writer) {
+	for _, x := range r.rows() {
+		fmt.Fprintf(w, "    %s: %s\n", r.scene.Name, strings.Join(x.cells(), "  "))
+	}
+	fmt.Fprintf(w, "    longest stall of this program %v\n", r.stall.Round(time.Millisecond))
 }
 
 // write tells what was measured, whole or not.

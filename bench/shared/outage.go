@@ -62,7 +62,7 @@ func (r *run) outages(ctx context.Context) ([]outageRow, error) {
 }
 
 func (r *run) outage(s subject, f fault) (outageRow, error) {
-	fleet, err := r.fleet(s)
+	fleet, err := r.fleet(s, &wire{rtt: r.rtt})
 	if err != nil {
 		return outageRow{}, err
 	}

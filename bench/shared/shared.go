@@ -35,7 +35,6 @@ type run struct {
 	warm           time.Duration
 	only           string
 	srv            *server
-	link           *rig.Link
 	names          int
 }
 
@@ -56,7 +55,7 @@ func Main(w io.Writer, args []string) error {
 	f.IntVar(&o.rate, "rate", 1000, "ceiling, requests a second")
 	f.StringVar(&o.bursts, "burst", "100", "bursts, separated by commas")
 	f.DurationVar(&o.length, "length", 5*time.Second, "length of a measurement")
-	f.StringVar(&o.rtts, "rtt", "1ms", "round-trip times of the link to the server, separated by commas")
+	f.StringVar(&o.rtts, "rtt", "1ms", "round-trip times added to each call, separated by commas")
 	f.StringVar(&o.only, "only", "", "only rows whose subject or load contains this")
 	f.StringVar(&o.addr, "redis", "", "address of a server; empty: start one")
 	f.BoolVar(&o.json, "json", false, "print rows as JSON")
@@ -88,9 +87,7 @@ func (o *options) tables(ctx context.Context, w io.Writer) error {
 	for i, burst := range bursts {
 		o.burst = burst
 		for _, rtt := range rtts {
-			if err := o.far(rtt); err != nil {
-				return err
-			}
+			o.rtt = rtt
 			rows, err := o.all(ctx)
 			if err != nil {
 				return err
@@ -101,9 +98,7 @@ func (o *options) tables(ctx context.Context, w io.Writer) error {
 		if i > 0 {
 			continue
 		}
-		if err := o.far(rtts[0]); err != nil {
-			return err
-		}
+		o.rtt = rtts[0]
 		if out.Outages, err = o.outages(ctx); err != nil {
 			return err
 		}
@@ -147,17 +142,6 @@ func (o *options) lists() (rtts []time.Duration, bursts []int, err error) {
 	return rtts, bursts, nil
 }
 
-// far puts the server at a distance.
-func (r *run) far(rtt time.Duration) (err error) {
-	r.rtt = rtt
-	if r.link == nil {
-		r.link, err = r.srv.rig.Link(r.srv.addr, rig.Way{Trip: rtt})
-		return err
-	}
-	r.link.Set(rig.Way{Trip: rtt})
-	return nil
-}
-
 func (r *run) all(ctx context.Context) ([]row, error) {
 	var rows []row
 	for _, l := range loads() {
@@ -178,7 +162,8 @@ func (r *run) all(ctx context.Context) ([]row, error) {
 
 // one measures one subject under one load, after a warm-up under the same load.
 func (r *run) one(s subject, l load) (row, error) {
-	fleet, err := r.fleet(s)
+	w := &wire{rtt: r.rtt}
+	fleet, err := r.fleet(s, w)
 	if err != nil {
 		return row{}, err
 	}
@@ -188,20 +173,20 @@ func (r *run) one(s subject, l load) (row, error) {
 		}
 	}()
 	var before int64
-	warm := time.AfterFunc(r.warm, func() { before = r.link.Sent() })
+	warm := time.AfterFunc(r.warm, func() { before = w.trips.Load() })
 	defer warm.Stop()
 	all := r.load(fleet, l, r.warm+r.length)
-	out := r.measure(all, r.link.Sent()-before)
+	out := r.measure(all, w.trips.Load()-before)
 	out.Subject, out.Load, out.Instances = s.name, l.name, r.n
 	return out, nil
 }
 
-func (r *run) fleet(s subject) ([]instance, error) {
+func (r *run) fleet(s subject, w *wire) ([]instance, error) {
 	r.names++
 	name := fmt.Sprintf("bench-%d-%d", os.Getpid(), r.names)
 	var fleet []instance
 	for range r.n {
-		in, err := s.make(name, r.client(), r.rate, r.burst)
+		in, err := s.make(name, r.srv.client(w), r.rate, r.burst)
 		if err != nil {
 			return nil, err
 		}
@@ -230,7 +215,7 @@ func (r *run) print(w io.Writer, rows []row) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%d instances share %d/s, burst %d; a link with a round trip of %v; %v a row\n\n",
+	fmt.Fprintf(w, "\n%d instances share %d/s, burst %d; %v added to each trip; %v a row\n\n",
 		r.n, r.rate, r.burst, r.rtt, r.length)
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.Debug)
 	fmt.Fprintln(t, "load\t subject\t offered\t admitted\t trips/admitted\t trips/decision\t over 1 s\t over 100 ms\t utilisation\t p50\t p99\t p99.9\t errors")
