@@ -154,19 +154,6 @@ func TestOnlyWhatMayBeRepeatedIs(t *testing.T) {
 	}
 }
 
-func TestRetriesOfGRPCItselfAreCharged(t *testing.T) {
-	const config = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.001s",
-		"maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
-	p := newPacer(t, pacer.Options{Rate: ratelimit.PerKey(0.001, 5)})
-	s := &service{unary: func(context.Context) error { return status.Error(codes.Unavailable, "") }}
-	opts := append(clientOf(t, grpcgate.ClientOptions{Pacer: p}).DialOptions(), grpc.WithDefaultServiceConfig(config))
-	_ = ask(t.Context(), dial(t, nil, s, grpcgate.Options{}, opts...))
-	o := p.Stats().Operations[0]
-	if s.calls.Load() != 3 || o.Attempts != 3 || o.Resends != 2 {
-		t.Errorf("%d calls, %d attempts, %d resends; want 3, 3, 2", s.calls.Load(), o.Attempts, o.Resends)
-	}
-}
-
 func TestAGuardThatIsOpenSendsNothing(t *testing.T) {
 	open := errors.New("open")
 	p := newPacer(t, pacer.Options{Rate: ratelimit.PerKey(0.001, 1)})
@@ -189,8 +176,8 @@ func TestAGuardThatIsOpenSendsNothing(t *testing.T) {
 }
 
 func TestStreamsHoldTheirSlotUntilTheyEnd(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, pb.TestService_FullDuplexCallClient, context.CancelFunc){
-		"read to its end": func(t *testing.T, stream pb.TestService_FullDuplexCallClient, _ context.CancelFunc) {
+	for name, end := range map[string]func(*testing.T, pb.TestService_FullDuplexCallClient, context.CancelFunc, *grpc.ClientConn){
+		"read to its end": func(t *testing.T, stream pb.TestService_FullDuplexCallClient, _ context.CancelFunc, _ *grpc.ClientConn) {
 			if err := stream.CloseSend(); err != nil {
 				t.Error(err)
 			}
@@ -200,7 +187,12 @@ func TestStreamsHoldTheirSlotUntilTheyEnd(t *testing.T) {
 				}
 			}
 		},
-		"left": func(_ *testing.T, _ pb.TestService_FullDuplexCallClient, cancel context.CancelFunc) { cancel() },
+		"left": func(_ *testing.T, _ pb.TestService_FullDuplexCallClient, cancel context.CancelFunc, _ *grpc.ClientConn) {
+			cancel()
+		},
+		"connection closed": func(_ *testing.T, _ pb.TestService_FullDuplexCallClient, _ context.CancelFunc, conn *grpc.ClientConn) {
+			conn.Close()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPacer(t, pacer.Options{InFlight: shed.Fixed(1)})
@@ -209,7 +201,8 @@ func TestStreamsHoldTheirSlotUntilTheyEnd(t *testing.T) {
 				_, err := stream.Recv()
 				return err
 			}}
-			client := pb.NewTestServiceClient(dial(t, nil, s, grpcgate.Options{}, clientOf(t, grpcgate.ClientOptions{Pacer: p}).DialOptions()...))
+			conn := dial(t, nil, s, grpcgate.Options{}, clientOf(t, grpcgate.ClientOptions{Pacer: p}).DialOptions()...)
+			client := pb.NewTestServiceClient(conn)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			stream, err := client.FullDuplexCall(ctx)
@@ -222,10 +215,8 @@ func TestStreamsHoldTheirSlotUntilTheyEnd(t *testing.T) {
 			if n := p.Stats().Operations[0].InFlight; n != 1 {
 				t.Errorf("%d in flight while the stream is open, want 1", n)
 			}
-			end(t, stream, cancel)
-			if _, err := client.UnaryCall(t.Context(), &pb.SimpleRequest{}); err != nil { // waits for the slot
-				t.Error(err)
-			}
+			end(t, stream, cancel, conn)
+			until(t, "the slot is free", func() bool { return p.Stats().Operations[0].InFlight == 0 })
 		})
 	}
 }

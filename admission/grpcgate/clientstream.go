@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
 	"github.com/headgate-go/headgate/outbound/pacer"
-	"github.com/headgate-go/headgate/outbound/verdict"
 )
 
 // Stream is the interceptor of all other calls; see [Client.Unary]. A stream holds its
@@ -24,46 +25,55 @@ func (c *Client) Stream() grpc.StreamClientInterceptor {
 		if err != nil {
 			return nil, err
 		}
-		stream, err := streamer(watched(ctx, o), desc, cc, method, opts...)
+		s := &pacedStream{ctx: ctx, operation: o, grant: grant, answers: desc.ServerStreams}
+		s.ClientStream, err = streamer(watched(ctx, o), desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.finished))...)
 		if err != nil {
-			v := verdictOf(err, nil)
-			o.Report(ctx, v)
-			grant.Release(v.Kind)
+			s.end(err, nil)
 			return nil, err
 		}
-		s := &pacedStream{ClientStream: stream, operation: o, grant: grant, answers: desc.ServerStreams}
-		context.AfterFunc(stream.Context(), func() { s.end(context.Canceled) }) // left without reading to its end
 		return s, nil
 	}
 }
 
-// pacedStream gives its grant back when the call is over.
+// pacedStream gives its grant back when the call is over. It must not ask the stream for
+// its context: that keeps gRPC from sending the call again.
 type pacedStream struct {
 	grpc.ClientStream
+	ctx       context.Context // of the caller
 	operation *pacer.Operation
 	grant     pacer.Grant
 	answers   bool // more than one may come
+	reading   atomic.Int32
 	once      sync.Once
 }
 
 func (s *pacedStream) RecvMsg(m any) error {
+	s.reading.Add(1)
 	err := s.ClientStream.RecvMsg(m)
+	s.reading.Add(-1)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && !s.answers:
-		s.end(nil)
+		s.end(nil, nil)
 	case err != nil:
-		s.end(err)
+		s.end(err, s.Trailer())
 	}
 	return err
 }
 
-func (s *pacedStream) end(err error) {
+// finished is told by gRPC that the call is over, under a lock of its own that keeps the
+// trailer out of reach. What the caller reads it ends with is left to RecvMsg, which
+// knows the trailer; a call that was cancelled, or whose connection was closed, may have
+// nobody who reads.
+func (s *pacedStream) finished(err error) {
+	if s.reading.Load() == 0 {
+		s.end(err, nil)
+	}
+}
+
+func (s *pacedStream) end(err error, trailer metadata.MD) {
 	s.once.Do(func() {
-		v := verdict.Verdict{Kind: verdict.Canceled}
-		if !errors.Is(err, context.Canceled) {
-			v = verdictOf(err, s.Trailer())
-		}
-		s.operation.Report(s.Context(), v)
+		v := verdictOf(err, trailer)
+		s.operation.Report(s.ctx, v)
 		s.grant.Release(v.Kind)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,8 +18,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/headgate-go/headgate/admission"
 	"github.com/headgate-go/headgate/admission/grpcgate"
@@ -45,6 +44,8 @@ func (s *service) UnaryCall(ctx context.Context, _ *pb.SimpleRequest) (*pb.Simpl
 	return &pb.SimpleResponse{}, nil
 }
 
+func (*service) EmptyCall(context.Context, *pb.Empty) (*pb.Empty, error) { return &pb.Empty{}, nil }
+
 func (s *service) FullDuplexCall(stream pb.TestService_FullDuplexCallServer) error {
 	s.calls.Add(1)
 	return s.stream(stream)
@@ -55,21 +56,23 @@ const (
 	duplexMethod = "/grpc.testing.TestService/FullDuplexCall"
 )
 
-// dial serves s behind gate and returns a connection to it.
+// dial serves s behind gate on loopback and returns a connection to it.
 func dial(t testing.TB, gate *admission.Gate, s *service, o grpcgate.Options, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	g := grpcgate.New(gate, o)
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(recovered, g.Unary()),
-		grpc.ChainStreamInterceptor(g.Stream()),
+		grpc.ChainStreamInterceptor(recoveredStream, g.Stream()),
 	)
 	pb.RegisterTestServiceServer(server, s)
 	healthpb.RegisterHealthServer(server, health.NewServer())
-	l := bufconn.Listen(1 << 20)
+	reflection.Register(server)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { _ = server.Serve(l) }()
-	conn, err := grpc.NewClient("passthrough:///shop", append(opts,
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +91,15 @@ func recovered(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.Una
 		}
 	}()
 	return h(ctx, req)
+}
+
+func recoveredStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = status.Error(codes.Internal, fmt.Sprint(p))
+		}
+	}()
+	return h(srv, stream)
 }
 
 func gateOf(t testing.TB, o admission.Options) *admission.Gate {
@@ -164,6 +176,9 @@ func TestRefusalsSpeakGRPC(t *testing.T) {
 	}
 }
 
+// sometime is a delay of at least a second.
+const sometime = time.Duration(-1)
+
 func wantRefusal(t *testing.T, err error, trailer metadata.MD, code codes.Code, reason string, retry time.Duration) {
 	t.Helper()
 	if status.Code(err) != code {
@@ -182,7 +197,7 @@ func wantRefusal(t *testing.T, err error, trailer metadata.MD, code codes.Code, 
 			}
 		}
 	}
-	if retry == 0 && told != 0 || retry > 0 && (told < retry || told > 2*retry) {
+	if retry == 0 && told != 0 || retry > 0 && (told < retry || told > 2*retry) || retry == sometime && told < time.Second {
 		t.Errorf("retry delay %v, want %v", told, retry)
 	}
 	if !slices.Equal(trailer["headgate-reason"], []string{reason}) || !slices.Equal(trailer["grpc-retry-pushback-ms"], []string{pushback}) {
@@ -226,30 +241,6 @@ func TestRoutesOfTheGateRankCalls(t *testing.T) {
 	}
 }
 
-func TestHealthIsExempt(t *testing.T) {
-	gate := gateOf(t, admission.Options{Rate: ratelimit.PerKey(0, 1), Pool: admission.Pool{Limit: shed.Fixed(1)}})
-	conn := dial(t, gate, &service{}, grpcgate.Options{})
-	for range 3 { // more than the rate allows
-		if _, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
-			t.Error(err)
-		}
-	}
-	if n := gate.Stats().Count(shed.Exempt); n != 3 {
-		t.Errorf("%d exempt calls are counted, want 3", n)
-	}
-}
-
-func TestAPanicGivesTheSlotBack(t *testing.T) {
-	gate := gateOf(t, admission.Options{Pool: admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait}})
-	s := &service{unary: func(context.Context) error { panic("oh") }}
-	conn := dial(t, gate, s, grpcgate.Options{})
-	for range 3 {
-		if err := ask(t.Context(), conn); status.Code(err) != codes.Internal || status.Convert(err).Message() != "oh" {
-			t.Errorf("status %v, want the panic", err)
-		}
-	}
-}
-
 func TestANilGateLetsAllThrough(t *testing.T) {
 	if err := ask(t.Context(), dial(t, nil, &service{}, grpcgate.Options{})); err != nil {
 		t.Error(err)
@@ -283,67 +274,5 @@ func TestOutcomesFollowTheStatus(t *testing.T) {
 			t.Errorf("%v: %v, want outcome %v", code, seen.all, want)
 		}
 		seen.mu.Unlock()
-	}
-}
-
-func TestAStreamLeavesItsSlotWithItsFirstMessage(t *testing.T) {
-	gate := gateOf(t, admission.Options{
-		Pool:   admission.Pool{Limit: shed.Fixed(1), MaxWait: admission.NoWait},
-		Routes: map[string]admission.Rule{duplexMethod: admission.AtLevel(priority.Normal, admission.Stream(2))},
-	})
-	s := &service{stream: func(stream pb.TestService_FullDuplexCallServer) error {
-		if err := stream.Send(&pb.StreamingOutputCallResponse{}); err != nil {
-			return err
-		}
-		_, err := stream.Recv()
-		return err
-	}}
-	client := pb.NewTestServiceClient(dial(t, gate, s, grpcgate.Options{}))
-	for i, want := range []codes.Code{codes.OK, codes.OK, codes.Unavailable} {
-		stream, err := client.FullDuplexCall(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := stream.Recv(); status.Code(err) != want {
-			t.Errorf("stream %d: %v, want %v", i, err, want)
-		}
-	}
-	if p := gate.Stats().Pools[0]; p.InFlight != 0 {
-		t.Errorf("%d slots are held by open streams", p.InFlight)
-	}
-}
-
-func TestCancelledStreamsLeaveNothingBehind(t *testing.T) {
-	gate := gateOf(t, admission.Options{Pool: admission.Pool{Limit: shed.Fixed(8), MaxWait: time.Second}})
-	s := &service{stream: func(stream pb.TestService_FullDuplexCallServer) error {
-		<-stream.Context().Done()
-		return stream.Context().Err()
-	}}
-	client := pb.NewTestServiceClient(dial(t, gate, s, grpcgate.Options{}))
-	_, _ = client.UnaryCall(t.Context(), &pb.SimpleRequest{}) // the connection's own goroutines
-	base := runtime.NumGoroutine()
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			for range 200 {
-				ctx, cancel := context.WithCancel(t.Context())
-				stream, err := client.FullDuplexCall(ctx)
-				if err == nil {
-					_ = stream.Send(&pb.StreamingOutputCallRequest{})
-				}
-				cancel()
-			}
-		})
-	}
-	all.Wait()
-	settled := func() bool {
-		p := gate.Stats().Pools[0]
-		return p.InFlight == 0 && p.Waiting == [priority.Count]int{} && runtime.NumGoroutine() <= base+2
-	}
-	for end := time.Now().Add(20 * time.Second); !settled(); {
-		if time.Now().After(end) {
-			t.Fatalf("%+v, %d goroutines where there were %d", gate.Stats().Pools[0], runtime.NumGoroutine(), base)
-		}
-		runtime.Gosched()
 	}
 }
