@@ -133,7 +133,7 @@ func telling(known map[string]bool, fields admission.Headers) http.Handler {
 // BenchmarkRefused refuses every request: for its rate, or for want of a slot.
 func BenchmarkRefused(b *testing.B) {
 	names := keyNames()
-	opts := admission.Options{Identify: caller.APIKey("X-API-Key", anyKey), Rate: ratelimit.PerKey(1e-9, 1)}
+	opts := admission.Options{Identify: caller.APIKey("X-API-Key", anyKey), Rate: ratelimit.PerKey(0.005, 1)}
 	b.Run("status=429", func(b *testing.B) {
 		benchRefused(b, admission.MustNew(opts).Handler(http.HandlerFunc(ok)), names, http.StatusTooManyRequests)
 	})
@@ -247,6 +247,23 @@ func TestAnAdmittedRequestCostsOneAllocation(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(500, func() { h.ServeHTTP(w, r) }); n > 1 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// A refusal is one object: the values of its header fields.
+func TestARefusalCostsOneAllocation(t *testing.T) {
+	opts := admission.Options{Identify: caller.APIKey("X-API-Key", anyKey), Rate: ratelimit.PerKey(0.005, 1)}
+	for want, gate := range map[int]*admission.Gate{http.StatusTooManyRequests: admission.MustNew(opts), http.StatusServiceUnavailable: fullGate(t)} {
+		h, r, w := gate.Handler(http.HandlerFunc(ok)), request("GET", "/"), &nullWriter{h: http.Header{}}
+		r.Header.Set("X-API-Key", "one")
+		h.ServeHTTP(w, r)
+		n := testing.AllocsPerRun(500, func() {
+			clear(w.h)
+			h.ServeHTTP(w, r)
+		})
+		if n > 1 || w.last != want {
+			t.Errorf("%v allocations for a %d, want a %d", n, w.last, want)
 		}
 	}
 }

@@ -104,7 +104,9 @@ func (v *visit) withinCapacity(ctx context.Context) bool {
 		return true
 	}
 	v.unspent()
-	v.retryAfter = p.slots.RetryAfter(v.Level)
+	if v.retryAfter == 0 { // nothing was asked of the slots
+		v.retryAfter = p.slots.RetryAfter(v.Level)
+	}
 	return false
 }
 
@@ -164,9 +166,10 @@ func (v *visit) takeSlot(ctx context.Context, p *pool) bool {
 	if v.Shadow&ShadowCapacity != 0 {
 		return v.takeAnySlot(p, t)
 	}
-	slot, err := p.slots.Acquire(ctx, v.now, t)
+	slot, after, err := p.slots.Ask(ctx, v.now, &t)
 	if err != nil {
 		v.leaveCaps()
+		v.retryAfter = after
 		return v.refuse(err.(shed.Reason))
 	}
 	v.slot = slot

@@ -32,6 +32,10 @@ func (c *Core) walkIn(now time.Time, t *Ticket) (Grant, bool) {
 // queueUp lets w, for whom no slot is free or whose time is too short, join the
 // queue if the door lets it, in the place of another waiter if it has to be.
 func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Check, left time.Duration) (entry.Verdict, *Waiter) {
+	if c.config.stay(&w.Ticket) <= 0 {
+		_, reason := door.Decide(entry.Arrival{Remaining: left}) // what is in line is nothing to it
+		return c.turnAway(w, reason), nil
+	}
 	c.outlast(at)
 	w.wide = int32(c.slots(w))
 	c.line.find(w)
@@ -50,7 +54,8 @@ func (c *Core) queueUp(now time.Time, at time.Duration, w *Waiter, door entry.Ch
 		return c.turnAway(w, shed.QueueBytes), nil
 	}
 	if yields != nil {
-		c.evict(yields)
+		c.line.remove(yields)
+		c.refuse(yields, shed.Evicted)
 		c.line.find(w) // it may have left with its last waiter
 	}
 	if c.config.MaxWaitingBytes > 0 {
@@ -94,10 +99,8 @@ func (c *Core) answerable(at time.Duration, w *Waiter) time.Duration {
 // needs returns the time w must have left, and lets w put the estimate to the test
 // when no other waiter does.
 func (c *Core) needs(now time.Time, w *Waiter, remaining time.Duration) time.Duration {
-	if remaining <= 0 || !c.meter.Doubtful(now, w.Level, c.flight.n+1, remaining) {
-		return c.meter.Needs(now, w.Level, c.flight.n+1)
-	}
-	if w.probe = c.meter.Try(w.Level); w.probe {
+	w.probe = remaining > 0 && c.meter.Doubtful(now, w.Level, c.flight.n+1, remaining) && c.meter.Try(w.Level)
+	if w.probe {
 		return 0
 	}
 	return c.meter.Needs(now, w.Level, c.flight.n+1)
@@ -211,12 +214,6 @@ func (c *Core) refuse(w *Waiter, r shed.Reason) {
 func (c *Core) turnAway(w *Waiter, r shed.Reason) entry.Verdict {
 	c.refuse(w, r)
 	return entry.Out
-}
-
-// evict takes w out of line in favour of a newcomer.
-func (c *Core) evict(w *Waiter) {
-	c.line.remove(w)
-	c.refuse(w, shed.Evicted)
 }
 
 // dismiss takes w out of line and keeps it until Expire hands it back.

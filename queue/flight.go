@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -240,4 +241,21 @@ func (s *Slots) Held(g Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.core.flight.held(g) != nil
+}
+
+// RetryAfter counts a caller of this level that was just refused for lack of
+// capacity, and returns when it should come back: whole seconds, 1 to 60; see
+// [entry.RetryAfter].
+func (s *Slots) RetryAfter(l priority.Level) time.Duration {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.RetryAfter(now, l, rand.Float64())
+}
+
+func (s *Slots) comebackLocked(now time.Time, l priority.Level, told bool) time.Duration {
+	if !told {
+		return 0
+	}
+	return s.core.RetryAfter(now, l, rand.Float64())
 }

@@ -2,13 +2,10 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/headgate-go/headgate/internal/entry"
-	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -50,25 +47,45 @@ func NewSlots(config Config) (*Slots, error) {
 // error is a [shed.Reason]: ClientGone when ctx was cancelled, DeadlineUnmeetable when its
 // deadline passed. The grant must be released exactly once.
 func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, error) {
+	g, _, err := s.acquire(ctx, now, &t, false)
+	return g, err
+}
+
+// Ask is [Slots.Acquire] for a caller that tells its client when to come back: a refusal
+// is counted as in [Slots.RetryAfter], in the same critical section, with what that
+// returns; else it is zero.
+func (s *Slots) Ask(ctx context.Context, now time.Time, t *Ticket) (Grant, time.Duration, error) {
+	return s.acquire(ctx, now, t, true)
+}
+
+// acquire counts a refusal as in RetryAfter if it is told.
+func (s *Slots) acquire(ctx context.Context, now time.Time, t *Ticket, told bool) (g Grant, after time.Duration, err error) {
 	if err := ctx.Err(); err != nil {
-		return Grant{}, s.turnAway(t.Level, ended(err))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		reason := ended(err)
+		s.core.tally.refused[t.Level.Index()][reason]++
+		return Grant{}, s.comebackLocked(now, t.Level, told), reason
 	}
 	s.mu.Lock()
-	if g, ok := s.core.walkIn(now, &t); ok {
+	if g, ok := s.core.walkIn(now, t); ok {
 		s.settle(now, nil)
-		return g, nil
+		return g, 0, nil
 	}
 	w := s.waiter()
-	w.Ticket = t
+	w.Ticket = *t
 	v, evictee := s.core.Offer(now, w)
-	if v != entry.Waits {
-		g, reason := w.Grant, w.Reason
-		s.idle.put(w)
+	if v == entry.Waits {
 		s.settle(now, evictee)
-		return g, reason.Err()
+		return s.wait(ctx, w, told)
+	}
+	g, reason := w.Grant, w.Reason
+	s.idle.put(w)
+	if v == entry.Out {
+		after = s.comebackLocked(now, t.Level, told)
 	}
 	s.settle(now, evictee)
-	return s.wait(ctx, w)
+	return g, after, reason.Err()
 }
 
 // TryAcquire takes a slot if one is free and no waiter goes first. It never
@@ -94,14 +111,14 @@ func (s *Slots) Force(now time.Time, t Ticket) Grant {
 }
 
 // wait blocks until w has left the queue, and ends its use. No lock is held.
-func (s *Slots) wait(ctx context.Context, w *Waiter) (Grant, error) {
+func (s *Slots) wait(ctx context.Context, w *Waiter, told bool) (Grant, time.Duration, error) {
 	select {
 	case <-w.wake:
 	case <-ctx.Done():
 		s.cancel(ctx, w)
 		<-w.wake
 	}
-	return s.finish(ctx, w)
+	return s.finish(ctx, w, told)
 }
 
 // cancel makes w leave because its context ended, unless it has left already.
@@ -117,21 +134,31 @@ func (s *Slots) cancel(ctx context.Context, w *Waiter) {
 
 // finish returns what w got and keeps it for the next caller. A slot that came
 // together with the end of the context is given back: it would not be used.
-func (s *Slots) finish(ctx context.Context, w *Waiter) (Grant, error) {
+func (s *Slots) finish(ctx context.Context, w *Waiter, told bool) (g Grant, after time.Duration, _ error) {
 	g, reason, level := w.Grant, w.Reason, w.Level
 	err := ctx.Err()
 	s.mu.Lock()
 	s.idle.put(w)
-	if err == nil || reason != shed.Admitted {
+	switch {
+	case reason != shed.Admitted:
+		after = s.comebackLocked(s.now(), level, told)
 		s.mu.Unlock()
-		return g, reason.Err()
+		return g, after, reason
+	case err == nil:
+		s.mu.Unlock()
+		return g, 0, nil
 	}
-	now := time.Now()
+	now := s.now()
 	reason = ended(err)
 	s.core.revoke(now, g, level, reason)
+	after = s.comebackLocked(now, level, told)
 	s.settle(now, nil)
-	return Grant{}, reason
+	return Grant{}, after, reason
 }
+
+// now is the current time, at half the price of time.Now and without a step of the wall
+// clock.
+func (s *Slots) now() time.Time { return s.epoch.Add(time.Since(s.epoch)) }
 
 // Release gives the slot back and says how the work ended. It returns how long the
 // slot was held. Releasing twice, through a copy of the grant, or a grant that was
@@ -140,7 +167,7 @@ func (s *Slots) Release(g Grant, o shed.Outcome) (held time.Duration, ok bool) {
 	if !g.Held() {
 		return 0, false
 	}
-	return s.ReleaseAt(s.epoch.Add(time.Since(s.epoch)), g, o) // half the price of time.Now, and never a wall clock's step
+	return s.ReleaseAt(s.now(), g, o)
 }
 
 // ReleaseAt is Release for a caller that has read the current time already.
@@ -153,16 +180,6 @@ func (s *Slots) ReleaseAt(now time.Time, g Grant, o shed.Outcome) (held time.Dur
 	}
 	s.settle(now, nil)
 	return held, ok
-}
-
-// RetryAfter counts a caller of this level that was just refused for lack of
-// capacity, and returns when it should come back: whole seconds, 1 to 60; see
-// [entry.RetryAfter].
-func (s *Slots) RetryAfter(l priority.Level) time.Duration {
-	now := s.epoch.Add(time.Since(s.epoch)) // as in Release
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.core.RetryAfter(now, l, rand.Float64())
 }
 
 // Drain makes all waiters leave with Draining and refuses newcomers. Work
@@ -259,26 +276,10 @@ func (s *Slots) expire() {
 	s.settle(time.Now(), nil)
 }
 
-// turnAway counts a refusal that never reached the queue.
-func (s *Slots) turnAway(l priority.Level, r shed.Reason) error {
-	s.mu.Lock()
-	s.core.tally.refused[l.Index()][r]++
-	s.mu.Unlock()
-	return r
-}
-
 // waiter returns one that is not in use.
 func (s *Slots) waiter() *Waiter {
 	if w := s.idle.take(); w != nil {
 		return w
 	}
 	return &Waiter{wake: make(chan struct{}, 1)}
-}
-
-// ended says why work whose context ended gets no slot.
-func ended(err error) shed.Reason {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return shed.DeadlineUnmeetable
-	}
-	return shed.ClientGone
 }

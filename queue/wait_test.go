@@ -216,3 +216,41 @@ func TestTheReserveIsForCriticalOnly(t *testing.T) {
 		})
 	})
 }
+
+// However a refusal comes about, it is counted where it is asked when to come back: with
+// one admission a second, the forty refused are told of as many seconds as the level may
+// be told.
+func TestWhoIsRefusedIsToldWhenToComeBackInTheSameStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		config queue.Config
+		ctx    func(*testing.T) context.Context
+	}{
+		"at the door":  {queue.Config{Limit: shed.Fixed(1), MaxWait: queue.NoWait}, func(t *testing.T) context.Context { return t.Context() }},
+		"after a wait": {queue.Config{Limit: shed.Fixed(1), MaxWait: time.Millisecond}, func(t *testing.T) context.Context { return t.Context() }},
+		"its time was up": {queue.Config{Limit: shed.Fixed(1)}, func(t *testing.T) context.Context {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			return ctx
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSlots(t, c.config)
+				if _, after, err := s.Ask(t.Context(), time.Now(), &queue.Ticket{}); err != nil || after != 0 {
+					t.Fatalf("admitted with %v, %v", after, err)
+				}
+				var last time.Duration
+				for range 40 {
+					_, after, err := s.Ask(c.ctx(t), time.Now(), &queue.Ticket{})
+					if err == nil || after < time.Second || after%time.Second != 0 {
+						t.Fatalf("refused with %v, after %v", err, after)
+					}
+					last = after
+				}
+				if last < 30*time.Second {
+					t.Errorf("the last of them after %v", last)
+				}
+			})
+		})
+	}
+}

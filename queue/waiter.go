@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/headgate-go/headgate/internal/entry"
@@ -171,4 +173,12 @@ func (s *spares) put(w *Waiter) {
 	w.Ticket = Ticket{}
 	w.next, s.top = s.top, w
 	s.n++
+}
+
+// ended says why work whose context ended gets no slot.
+func ended(err error) shed.Reason {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return shed.DeadlineUnmeetable
+	}
+	return shed.ClientGone
 }

@@ -87,6 +87,14 @@ var small = func() (texts [1000]string) {
 	return texts
 }()
 
+// number returns the text of n.
+func number(n int64) string {
+	if n < int64(len(small)) {
+		return small[n]
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 // words are what a limit says of itself.
 type words struct {
 	of     ratelimit.Policy

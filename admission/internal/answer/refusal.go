@@ -4,7 +4,6 @@ package answer
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +98,7 @@ func (e Refusal) head(h http.Header, r *http.Request, a *answer) *[7]string {
 		h["Connection"] = values[5:6:6]
 	}
 	if seconds := e.Seconds(); seconds > 0 {
-		values[6] = strconv.FormatInt(seconds, 10)
+		values[6] = number(seconds)
 		h["Retry-After"] = values[6:7:7]
 	}
 	return values
