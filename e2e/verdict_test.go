@@ -106,4 +106,9 @@ func TestThePageHasWordsForEveryKindOfMatter(t *testing.T) {
 	}
 	ask[bool](t, tab, `(() => { window.said = ""; told([{seconds: 8}, {seconds: 5, gates: [{reasons: {"capacity": [9, 0, 0, 0]}}]}], 12).then((s) => window.said = s); return true })()`)
 	eventually(t, tab, "a young process says so", `/This process started 12 s ago and is still learning/.test(window.said)`)
+	ask[bool](t, tab, `(() => { window.said = ""; kept().then((s) => window.said = s, (e) => window.said = String(e)); return true })()`)
+	eventually(t, tab, "eight hours are played", `window.said !== ""`)
+	if said := ask[string](t, tab, `window.said`); !regexp.MustCompile(`^30\d 1\d 1$`).MatchString(said) {
+		t.Errorf("after eight hours the page keeps %s points, events and gates, want those of five minutes", said)
+	}
 }

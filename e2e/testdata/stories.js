@@ -31,6 +31,20 @@ export async function told(phases, age = 3600) {
   return [said.tone, said.text, said.more, said.advice?.text, said.advice?.section].join("\n");
 }
 
+// kept plays eight hours of trouble that comes and goes, and returns how many points and
+// events the page still has.
+window.kept = async function kept() {
+  const { History } = await import(new URL("history.js", document.baseURI).href);
+  const history = new History();
+  const total = {};
+  for (let i = 0; i < 8 * 3600; i++) {
+    const limit = i % 60 < 30 ? 64 : 16;
+    const stores = [{ name: "api", degraded: i % 100 < 50, peers: 3 }];
+    history.add({ at: 1000 * i, process: 1, calls: [], stores, gates: [count(total, { ...gate, pools: [{ limit }], reasons: { capacity: [limit, 0, 0, 0] } })] });
+  }
+  return [history.of("shop").length, history.events.length, history.points.size].join(" ");
+};
+
 // count returns a gate with its counters added to what they were.
 function count(total, g) {
   const sums = (total[g.name] ??= { reasons: {}, routes: {}, overflow: 0 });
