@@ -1,4 +1,4 @@
-.PHONY: help check fuzz bench e2e reports release
+.PHONY: help check fuzz bench e2e reports proto release
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -23,6 +23,9 @@ e2e: ## real Redis, Prometheus, browser, nginx (installs them with apt)
 
 reports: ## docs/field-reports.md, from the comments above the tests
 	go test ./internal/house -run FieldReports -update
+
+proto: ## the Go code of the option for proto files (needs protoc and protoc-gen-go)
+	go -C admission/grpcgate generate ./admissionpb
 
 release: ## the commit and tags of VERSION=v0.1.0, dry; REAL=yes tags this repository
 	bash .ci/release $(if $(REAL),-real) $(VERSION)
