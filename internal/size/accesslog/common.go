@@ -15,11 +15,8 @@ func (p *Parser) parseCommon(at int) (r Request, err error) {
 		return r, ErrTime
 	}
 	r.Coarse = true
-	if r.Status, ok = status(string(p.fields[at+2].text)); !ok {
-		return r, ErrFormat
-	}
-	if r.Route, ok = routeOfRequestLine(string(p.fields[at+1].text), r.Status); !ok {
-		return r, ErrRequest
+	if err = r.answered(&p.fields[at+2], &p.fields[at+1]); err != nil {
+		return r, err
 	}
 	r.Caller = absent(string(p.fields[max(at-3, 0)].text))
 	tail := p.fields[min(at+4, len(p.fields)):]

@@ -39,7 +39,7 @@ func in(unit time.Duration) func(string) time.Duration {
 // What a bare number tells of its unit by the way it is written.
 var (
 	nginxSeconds = func(v string) time.Duration { return when(isMillis([]byte(v)), time.Second) }
-	wholeNanos   = func(v string) time.Duration { return when(isWhole([]byte(v)), time.Nanosecond) }
+	wholeNanos   = func(v string) time.Duration { return when(isWhole(v), time.Nanosecond) }
 	partsSeconds = func(v string) time.Duration { return when(strings.ContainsAny(v, ".eE"), time.Second) }
 	unknown      = in(0)
 )
@@ -55,7 +55,7 @@ func when(ok bool, unit time.Duration) time.Duration {
 // zero: that cannot be known.
 func (f *found) dialect() (string, func(value string) time.Duration) {
 	level, has := text(f.value[levelKey]), f.traits
-	number := isWhole([]byte(level))
+	number := isWhole(level)
 	switch {
 	case f.pairs && upper(level):
 		return "slog text", unknown

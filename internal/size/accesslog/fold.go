@@ -53,7 +53,7 @@ func foldParts(s string) string {
 			end++
 		}
 		part := s[:end]
-		if isNumber(part) || isHash(part) || isRandom(part) {
+		if isWhole(part) || isHash(part) || isRandom(part) {
 			part = folded
 		}
 		b.WriteString(part)
@@ -91,8 +91,6 @@ func count(s string, is func(byte) bool) (n int) {
 	}
 	return n
 }
-
-func isNumber(s string) bool { return s != "" && count(s, digit) == len(s) }
 
 // isHash: hexadecimal, with a digit, not shorter than Git's short ones.
 func isHash(s string) bool {

@@ -23,11 +23,8 @@ func (p *Parser) parseChi(at int) (r Request, err error) {
 	if r.Stamp, r.Coarse, ok = stampOf(string(p.fields[from].text) + " " + string(p.fields[from+1].text)); !ok {
 		return r, ErrTime
 	}
-	if r.Status, ok = status(string(f[4].text)); !ok {
-		return r, ErrFormat
-	}
-	if r.Route, ok = routeOfRequestLine(string(f[0].text), r.Status); !ok {
-		return r, ErrRequest
+	if err = r.answered(&f[4], &f[0]); err != nil {
+		return r, err
 	}
 	r.Caller = address(string(f[2].text))
 	p.read(&r, "the duration", f[7].text, 0)

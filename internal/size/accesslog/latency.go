@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -23,13 +24,7 @@ func (p *Parser) readIn(r *Request, name string, text []byte, chosen, natural ti
 	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		return readDuration(r, name, text)
 	}
-	unit := chosen
-	if unit == 0 {
-		unit = p.Unit
-	}
-	if unit == 0 {
-		unit = natural
-	}
+	unit := cmp.Or(chosen, p.Unit, natural)
 	r.Field, r.Unit = name, unit
 	switch {
 	case unit == 0:
@@ -63,9 +58,9 @@ func readDuration(r *Request, name string, text []byte) bool {
 }
 
 // isWhole reports whether a text is digits only.
-func isWhole(s []byte) bool {
-	for _, c := range s {
-		if c < '0' || c > '9' {
+func isWhole[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if !digit(s[i]) {
 			return false
 		}
 	}

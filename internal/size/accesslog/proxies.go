@@ -18,12 +18,8 @@ func (p *Parser) parseEnvoy(at int) (r Request, err error) {
 	if !iso(&r, f[0].text) {
 		return r, ErrTime
 	}
-	var ok bool
-	if r.Status, ok = status(string(f[2].text)); !ok {
-		return r, ErrFormat
-	}
-	if r.Route, ok = routeOfRequestLine(string(f[1].text), r.Status); !ok {
-		return r, ErrRequest
+	if err = r.answered(&f[2], &f[1]); err != nil {
+		return r, err
 	}
 	r.Format, f = "Envoy", f[4:]
 	if !isWhole(f[0].text) {
@@ -117,12 +113,8 @@ func (p *Parser) parseALB(at int) (r Request, err error) {
 	if !iso(&r, f[1].text) {
 		return r, ErrTime
 	}
-	var ok bool
-	if r.Status, ok = status(string(f[8].text)); !ok {
-		return r, ErrFormat
-	}
-	if r.Route, ok = routeOfRequestLine(string(f[12].text), r.Status); !ok {
-		return r, ErrRequest
+	if err = r.answered(&f[8], &f[12]); err != nil {
+		return r, err
 	}
 	r.Caller = address(string(f[3].text))
 	p.stamped(&r, true)

@@ -41,6 +41,18 @@ func (p *Parser) parseText(line []byte) (r Request, err error) {
 // isoLike reports whether a text begins as 2026-03-02T does.
 func isoLike(s []byte) bool { return len(s) >= 19 && s[4] == '-' && s[7] == '-' && s[10] == 'T' }
 
+// answered reads the status and the line of the request.
+func (r *Request) answered(code, line *field) error {
+	var ok bool
+	if r.Status, ok = status(string(code.text)); !ok {
+		return ErrFormat
+	}
+	if r.Route, ok = routeOfRequestLine(string(line.text), r.Status); !ok {
+		return ErrRequest
+	}
+	return nil
+}
+
 // iso reads a stamp that carries parts of a second.
 func iso(r *Request, s []byte) bool {
 	at, err := time.Parse(time.RFC3339Nano, string(s))
