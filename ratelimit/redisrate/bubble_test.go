@@ -118,8 +118,9 @@ func (s *sick) debited() int64 {
 	return s.debit
 }
 
-func (s *sick) Parts() bool  { return false }
-func (s *sick) Close() error { return nil }
+func (s *sick) Warm(context.Context) {}
+func (s *sick) Parts() bool          { return false }
+func (s *sick) Close() error         { return nil }
 
 // inBubble runs f with a limiter on a sick store, in fake time.
 func inBubble(t *testing.T, r float64, burst int, options []option, f func(t *testing.T, l *Limiter, s *sick)) {

@@ -48,6 +48,8 @@ type backend interface {
 	// Beat says that id is alive, or with leave that it is gone, and returns how
 	// many share the ceiling called name.
 	Beat(ctx context.Context, name, id string, life time.Duration, leave bool) (int, error)
+	// Warm makes connections ahead of need.
+	Warm(ctx context.Context)
 	// Parts says that keys live in places that can be away one by one.
 	Parts() bool
 	// Close gives up connections.
@@ -139,6 +141,7 @@ func (k *link) begin() {
 	defer k.mu.Unlock()
 	if k.life.Err() == nil {
 		k.beat = time.AfterFunc(0, k.beatOnce)
+		go k.store.Warm(k.life)
 	}
 }
 

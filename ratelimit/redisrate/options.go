@@ -52,7 +52,8 @@ type Options struct {
 	NoLeases bool
 
 	// RequestTimeout is how long a request may wait for the store, and CallTimeout how long
-	// a call may take before it counts as lost; 0: 500 ms. Neither is exceeded, whatever the
+	// a call may take before it counts as lost, not counting a connection that it has to
+	// make first (1 s at most); 0: 500 ms. Neither is exceeded, whatever the
 	// round trip. Without a RequestTimeout a request waits 1.5 times the measured round trip,
 	// at least 20 ms and at most 250 ms (100 ms before the first answer). One below the round
 	// trip works: the answer is kept for the key's next request.

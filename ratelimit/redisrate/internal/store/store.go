@@ -52,6 +52,8 @@ func New(rdb redis.UniversalClient, budget time.Duration) *Redis {
 // must not run any more: a server that was stopped would otherwise carry out a
 // whole outage's calls when it wakes.
 func (s *Redis) Lease(ctx context.Context, r account.Request) (account.Reply, error) {
+	ctx, cancel := s.patient(ctx)
+	defer cancel()
 	for range 2 { // a server with another clock, after a failover, refuses the first
 		text, err := s.lease(ctx, r)
 		if err != nil {
@@ -109,6 +111,8 @@ func (s *Redis) heard(now int64) {
 
 // Beat implements store.
 func (s *Redis) Beat(ctx context.Context, name, id string, life time.Duration, leave bool) (int, error) {
+	ctx, cancel := s.patient(ctx)
+	defer cancel()
 	what := "beat"
 	if leave {
 		what = "leave"
