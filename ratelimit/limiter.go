@@ -137,12 +137,8 @@ func placeOf(l Limiter) place {
 			width += p.width
 		}
 		return place{width: width, several: true}
-	case *scoped:
-		return placeOf(l.limit)
-	case *shadow:
-		return placeOf(l.limit)
-	case *counting:
-		return placeOf(l.limit)
+	case wrapper:
+		return placeOf(l.inner())
 	}
 	return place{width: 1}
 }

@@ -98,12 +98,8 @@ func InMemory(l Limiter) bool {
 	switch l := l.(type) {
 	case nil, unlimited, *Buckets:
 		return true
-	case *scoped:
-		return InMemory(l.limit)
-	case *shadow:
-		return InMemory(l.limit)
-	case *counting:
-		return InMemory(l.limit)
+	case wrapper:
+		return InMemory(l.inner())
 	case *allOf:
 		for _, part := range l.limits {
 			if !InMemory(part) {
@@ -162,12 +158,10 @@ func Adapts(l Limiter) bool {
 	switch l := l.(type) {
 	case *allOf:
 		return slices.ContainsFunc(l.limits, Adapts)
-	case *scoped:
-		return Adapts(l.limit)
-	case *counting:
-		return Adapts(l.limit)
 	case *shadow:
 		return false
+	case wrapper:
+		return Adapts(l.inner())
 	}
 	_, ok := l.(Feedback)
 	return ok
@@ -186,12 +180,8 @@ func PlannerOf(l Limiter) Planner {
 			}
 		}
 		return nil
-	case *scoped:
-		return PlannerOf(l.limit)
-	case *shadow:
-		return PlannerOf(l.limit)
-	case *counting:
-		return PlannerOf(l.limit)
+	case wrapper:
+		return PlannerOf(l.inner())
 	case *Buckets:
 		if !l.saysMore() {
 			return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"time"
@@ -68,11 +67,11 @@ func (u *Units) Of(unit string) (n int, named bool) {
 // The unit is the client's word for it too: the policy's qu in RateLimit-Policy. What a
 // request named can be put right once it is known ([Decision.Settle]). An empty unit,
 // "requests", and an l that counts a unit itself are errors from Validate.
-func Counting(unit string, l Limiter) Limiter { return &counting{unit: unit, limit: l} }
+func Counting(unit string, l Limiter) Limiter { return &counting{around{l}, unit} }
 
 type counting struct {
-	unit  string
-	limit Limiter
+	around
+	unit string
 }
 
 // requests is the unit of every limit that names none.
@@ -146,9 +145,6 @@ func (c *counting) AppendPolicies(dst []Policy, key Key) []Policy {
 // PlanOf implements [Planner].
 func (c *counting) PlanOf(key Key) Plan { return planOf(c.limit, unitless(key)) }
 
-// Plans implements [PlanTable].
-func (c *counting) Plans() iter.Seq2[string, Plan] { return plansOf(c.limit) }
-
 // Throttled implements [Feedback].
 func (c *counting) Throttled(now time.Time, key Key, pause time.Duration, factor float64) {
 	throttled(c.limit, now, unitless(key), pause, factor)
@@ -184,12 +180,6 @@ func (c *counting) Adopts(prev Limiter) bool {
 	return ok && p.unit == c.unit && adopts(c.limit, p.limit)
 }
 
-// Stats implements [Counter].
-func (c *counting) Stats() Stats { return StatsOf(c.limit) }
-
-// StoreStats implements [Stored].
-func (c *counting) StoreStats() StoreStats { return storeStatsOf(c.limit) }
-
 // Counts reports whether l, or a part of it, counts that unit. It sees through [All],
 // [Scoped] and [Shadow].
 func Counts(l Limiter, unit string) bool {
@@ -202,10 +192,8 @@ func anyCounting(l any, is func(*counting) bool) bool {
 	switch l := l.(type) {
 	case *counting:
 		return is(l)
-	case *scoped:
-		return anyCounting(l.limit, is)
-	case *shadow:
-		return anyCounting(l.limit, is)
+	case wrapper:
+		return anyCounting(l.inner(), is)
 	case *allOf:
 		return slices.ContainsFunc(l.limits, func(part Limiter) bool { return anyCounting(part, is) })
 	}

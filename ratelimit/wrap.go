@@ -11,13 +11,30 @@ import (
 	"time"
 )
 
+// wrapper is a limiter that changes what another one says or is asked.
+type wrapper interface{ inner() Limiter }
+
+// around is what all wrappers do alike.
+type around struct{ limit Limiter }
+
+func (a around) inner() Limiter { return a.limit }
+
+// Plans implements [PlanTable].
+func (a around) Plans() iter.Seq2[string, Plan] { return plansOf(a.limit) }
+
+// Stats implements [Counter].
+func (a around) Stats() Stats { return StatsOf(a.limit) }
+
+// StoreStats implements [Stored].
+func (a around) StoreStats() StoreStats { return storeStatsOf(a.limit) }
+
 // Scoped returns l under another name and in a space of its own: the same caller
 // has another balance there. Use it where one limiter's numbers serve several routes,
 // each with its own balances. (One bucket for a whole route is [Global] with a
 // [Name].) The parts of an [All] inside are named "name/part". An empty name is an
 // error from Validate.
 func Scoped(name string, l Limiter) Limiter {
-	s := &scoped{name: name, limit: l, spaces: &joins{prefix: strconv.Itoa(len(name)) + ":" + name + "/"}}
+	s := &scoped{around: around{l}, name: name, spaces: &joins{prefix: strconv.Itoa(len(name)) + ":" + name + "/"}}
 	if several(l) {
 		s.parts = &joins{prefix: name + "/"}
 	}
@@ -25,8 +42,8 @@ func Scoped(name string, l Limiter) Limiter {
 }
 
 type scoped struct {
+	around
 	name   string
-	limit  Limiter
 	spaces *joins // the length in front of the name keeps the join injective
 	parts  *joins // names of several limits inside; nil where there is one
 }
@@ -59,10 +76,10 @@ func several(l Limiter) bool {
 		return len(l.limits) > 1
 	case *scoped:
 		return l.parts != nil
-	case *counting:
-		return several(l.limit)
 	case *shadow:
 		return false
+	case wrapper:
+		return several(l.inner())
 	}
 	_, many := l.(Lister)
 	return many
@@ -136,9 +153,6 @@ func (s *scoped) AppendPolicies(dst []Policy, key Key) []Policy {
 // PlanOf implements [Planner].
 func (s *scoped) PlanOf(key Key) Plan { return planOf(s.limit, s.inside(key)) }
 
-// Plans implements [PlanTable].
-func (s *scoped) Plans() iter.Seq2[string, Plan] { return plansOf(s.limit) }
-
 // Throttled implements [Feedback].
 func (s *scoped) Throttled(now time.Time, key Key, pause time.Duration, factor float64) {
 	throttled(s.limit, now, s.inside(key), pause, factor)
@@ -169,20 +183,14 @@ func (s *scoped) Adopts(prev Limiter) bool {
 	return ok && p.name == s.name && adopts(s.limit, p.limit)
 }
 
-// Stats implements [Counter].
-func (s *scoped) Stats() Stats { return StatsOf(s.limit) }
-
-// StoreStats implements [Stored].
-func (s *scoped) StoreStats() StoreStats { return storeStatsOf(s.limit) }
-
 // Shadow returns l in shadow: it decides and counts, and lets every request through
 // at once. A decision it would have refused says so in Decision.Shadow. What it does
 // not enforce it does not advertise: its policy is unlimited, and it is left out of
 // [AppendPolicies]. Taking it out of shadow keeps its balances on reload.
-func Shadow(l Limiter) Limiter { return &shadow{limit: l, refused: new(atomic.Uint64)} }
+func Shadow(l Limiter) Limiter { return &shadow{around: around{l}, refused: new(atomic.Uint64)} }
 
 type shadow struct {
-	limit   Limiter
+	around
 	refused *atomic.Uint64
 }
 
@@ -220,9 +228,6 @@ func (s *shadow) Policy(key Key) Policy { return Unlimited.Policy(key) }
 
 // PlanOf implements [Planner].
 func (s *shadow) PlanOf(key Key) Plan { return planOf(s.limit, key) }
-
-// Plans implements [PlanTable].
-func (s *shadow) Plans() iter.Seq2[string, Plan] { return plansOf(s.limit) }
 
 // Throttled implements [Feedback], so that the limit decides as it would outside of
 // shadow. It still enforces nothing: see [Adapts].
@@ -263,6 +268,3 @@ func (s *shadow) Stats() Stats {
 	sum.Shadowed += s.refused.Load()
 	return sum
 }
-
-// StoreStats implements [Stored].
-func (s *shadow) StoreStats() StoreStats { return storeStatsOf(s.limit) }
