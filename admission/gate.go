@@ -25,6 +25,7 @@ type Gate struct {
 	tally    tally
 	lists    lists      // which callers have most
 	visited  top.Routes // visits that ended, by route
+	direct   counts     // those of Admit
 	shares   *tenantShares
 	streams  atomic.Int64 // work that left its slot and goes on
 	clock    clock

@@ -143,7 +143,12 @@ func (v *visit) ask(ctx context.Context, i int, l ratelimit.Limiter) {
 		v.alsoAsk(i, l)
 		return
 	}
-	d := l.Take(ctx, v.now, rs.key, rs.cost, 0)
+	var d ratelimit.Decision
+	if b, own := l.(*ratelimit.Buckets); own { // as nearly always
+		b.Decide(v.now, &rs.key, rs.cost, 0, &d)
+	} else {
+		d = l.Take(ctx, v.now, rs.key, rs.cost, 0)
+	}
 	if d.OK && d.Grant.From != nil {
 		rs.keep(i, &d.Grant)
 	}

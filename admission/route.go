@@ -36,7 +36,8 @@ type route struct {
 
 	most    int64         // of the two above: the work that may be in flight; 0: no bound
 	running *atomic.Int64 // counted against most; only where it is set
-	also    []*route      // whose bounds hold as well, for a request that may mean several
+	counts  *counts
+	also    []*route // whose bounds hold as well, for a request that may mean several
 }
 
 // Cost makes each request of the route take n tokens instead of 1. Below 1 panics.
@@ -155,7 +156,7 @@ func makeRoute(level priority.Level, opts []RouteOption, prev *route) (*route, e
 	if !level.Valid() {
 		return nil, fmt.Errorf("invalid %v", level)
 	}
-	rt := &route{level: level, cost: 1, running: new(atomic.Int64)}
+	rt := &route{level: level, cost: 1, running: new(atomic.Int64), counts: new(counts)}
 	for i, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("route option %d is nil", i)

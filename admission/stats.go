@@ -74,6 +74,31 @@ func (s Stats) InFlight() (n int) {
 	return n
 }
 
+// counts finds the counts of a route without looking for its pattern, which is nearly
+// always the first that it had.
+type counts struct{ first atomic.Pointer[top.Route] }
+
+func (c *counts) of(pattern string, all *top.Routes) *top.Route {
+	first := c.first.Load()
+	if first != nil && first.Pattern == pattern {
+		return first
+	}
+	found := all.Of(pattern)
+	if first == nil {
+		c.first.CompareAndSwap(nil, found)
+	}
+	return found
+}
+
+// ends returns the counts of the visit's route.
+func (v *visit) ends() *top.Route {
+	c := &v.gate.direct
+	if v.route != nil {
+		c = v.route.counts
+	}
+	return c.of(v.pattern, &v.gate.visited)
+}
+
 // tally counts how visits ended.
 type tally struct {
 	visits, shadowed [priority.Count][shed.ReasonCount]atomic.Uint64

@@ -195,7 +195,7 @@ func (v *visit) takeAnySlot(p *pool, t queue.Ticket) bool {
 // refused accounts for a visit that ends without a slot.
 func (v *visit) refused() {
 	v.count(v.reason)
-	v.gate.lists.refused(v, v.gate.visited.Of(v.pattern).Refused(v.Level, v.reason))
+	v.gate.lists.refused(v, v.ends().Refused(v.Level, v.reason))
 	if v.reason != shed.Draining && v.gate.draining.Load() {
 		v.gate.notifyIdle() // a slot that came when the client was gone has been given back
 	}
@@ -219,7 +219,7 @@ func (v *visit) ended(o shed.Outcome, served time.Duration, streamed bool) {
 	if streamed {
 		v.gate.streams.Add(-1)
 	}
-	v.gate.lists.ended(v, served, v.gate.visited.Of(v.pattern).Ended(v.Level, o, served))
+	v.gate.lists.ended(v, served, v.ends().Ended(v.Level, o, served))
 	defer v.finished()
 	if v.Observer != nil {
 		e := v.event()

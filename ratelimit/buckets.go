@@ -131,9 +131,16 @@ func (b *Buckets) fail(plan string, err error) {
 
 // Take implements [Limiter]. It never blocks and ignores the context.
 func (b *Buckets) Take(_ context.Context, now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
-	s, want := b.open(now, key, &d)
+	b.Decide(now, &key, cost, maxWait, &d)
+	return d
+}
+
+// Decide is [Buckets.Take] with the answer written to d, which must be zero, for callers
+// that decide for every request: nothing is copied from hand to hand. It keeps neither.
+func (b *Buckets) Decide(now time.Time, key *Key, cost int, maxWait time.Duration, d *Decision) {
+	s, want := b.open(now, key, d)
 	if want == nil {
-		return d
+		return
 	}
 	q := table.Ask{Now: s.Clock(now), Cost: int64(max(cost, 1)), MaxWait: int64(maxWait)}
 	var a table.Answer
@@ -141,20 +148,19 @@ func (b *Buckets) Take(_ context.Context, now time.Time, key Key, cost int, maxW
 	s.Sweep(q.Now)
 	d.answer(&a)
 	if a.OK {
-		d.Grant.From, d.Grant.Key, d.Grant.Cost, d.Grant.At, d.Grant.Mark = b, key, int(q.Cost), now, uint64(a.Mark)
+		d.Grant.From, d.Grant.Key, d.Grant.Cost, d.Grant.At, d.Grant.Mark = b, *key, int(q.Cost), now, uint64(a.Mark)
 	}
-	return d
 }
 
 // Peek implements [Peeker].
 func (b *Buckets) Peek(now time.Time, key Key, cost int, maxWait time.Duration) (d Decision) {
-	s, want := b.open(now, key, &d)
+	s, want := b.open(now, &key, &d)
 	if want == nil {
 		return d
 	}
 	q := table.Ask{Now: s.Clock(now), Cost: int64(max(cost, 1)), MaxWait: int64(maxWait)}
 	var a table.Answer
-	s.Peek(b.hash(s, key), want, q, &a)
+	s.Peek(b.hash(s, &key), want, q, &a)
 	d.answer(&a)
 	return d
 }
@@ -168,7 +174,7 @@ func (d *Decision) answer(a *table.Answer) {
 
 // open returns the terms that key lives under, or nil when no bucket is needed to
 // decide.
-func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *table.Terms) {
+func (b *Buckets) open(now time.Time, key *Key, d *Decision) (*state, *table.Terms) {
 	d.Policy = b.name
 	if b.err != nil {
 		d.Never = true
@@ -187,7 +193,7 @@ func (b *Buckets) open(now time.Time, key Key, d *Decision) (*state, *table.Term
 	return s, in.terms.Latest()
 }
 
-func (b *Buckets) hash(s *state, key Key) table.Hash {
+func (b *Buckets) hash(s *state, key *Key) table.Hash {
 	if b.shared {
 		return table.Shared
 	}
@@ -211,11 +217,11 @@ func (b *Buckets) Adjust(now time.Time, g Grant, by int) {
 	if s == nil || by == 0 || g.Cost < 1 {
 		return
 	}
-	in := b.inForce(s, g.Key, now)
+	in := b.inForce(s, &g.Key, now)
 	if in.allow != AllowMetered {
 		return
 	}
-	key, want := b.hash(s, g.Key), in.terms.Latest()
+	key, want := b.hash(s, &g.Key), in.terms.Latest()
 	if by > 0 {
 		s.Charge(key, want, s.Clock(now), int64(by))
 		return

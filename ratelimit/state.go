@@ -81,18 +81,20 @@ func (b *Buckets) start(now time.Time) {
 }
 
 // inForce returns what applies to key.
-func (b *Buckets) inForce(s *state, key Key, now time.Time) inForce {
+func (b *Buckets) inForce(s *state, key *Key, now time.Time) inForce {
 	if b.pick != nil {
 		return b.pickedInForce(s, key, now)
 	}
-	if in, ok := s.plans[key.Plan]; ok {
-		return in
+	if len(s.plans) > 0 {
+		if in, ok := s.plans[key.Plan]; ok {
+			return in
+		}
 	}
 	return s.rest
 }
 
-func (b *Buckets) pickedInForce(s *state, key Key, now time.Time) inForce {
-	p := b.picked(key)
+func (b *Buckets) pickedInForce(s *state, key *Key, now time.Time) inForce {
+	p := b.picked(*key)
 	if p.Allow != AllowMetered {
 		return inForce{allow: p.Allow}
 	}

@@ -79,10 +79,18 @@ func (f Fields) now(w *words, remaining, seconds int64) balance {
 	return balance{all, all[from:to], all[to+len(";t="):]}
 }
 
-// small are the numbers that most balances are made of.
-var small = func() (texts [1000]string) {
+// small are the numbers that most balances are made of, and the seconds of an hour, cut
+// from one string.
+var small = func() (texts [3601]string) {
+	var cuts [len(texts) + 1]int
+	var all []byte
 	for i := range texts {
-		texts[i] = strconv.Itoa(i)
+		all = strconv.AppendInt(all, int64(i), 10)
+		cuts[i+1] = len(all)
+	}
+	text := string(all)
+	for i := range texts {
+		texts[i] = text[cuts[i]:cuts[i+1]]
 	}
 	return texts
 }()
