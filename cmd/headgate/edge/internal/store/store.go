@@ -74,7 +74,7 @@ func warm(l *redisrate.Limiter) {
 		now := time.Now()
 		d := l.Take(context.Background(), now, key, 1, 0)
 		d.Undo(now)
-		if d.Source == ratelimit.SourceSlot {
+		if d.Source != ratelimit.SourceShare { // the store decided
 			return
 		}
 	}
