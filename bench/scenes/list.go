@@ -57,13 +57,17 @@ func links() (list []Scene) {
 		{Name: "cut", stage: alone(near), CutOff: 2, Title: "connections are reset four times a second; each process finds out by itself",
 			away: cutting, back: func(*stage) error { return nil }, hold: func() time.Duration { return 0 }},
 		{Name: "half-open", stage: alone(near), CutOff: 2, Title: "all connections fall silent for good, new ones are fine; each process finds out by itself",
-			away: func(s *stage) error { s.link.Lose(); return nil }, hold: func() time.Duration { return 0 }},
+			away: func(s *stage) error { s.link.Lose(); return nil }, hold: func() time.Duration { return callTimeout }},
 		{Name: "swallowed", stage: alone(near), Title: "nothing sent arrives, new connections included",
 			away: set(rig.Way{Trip: near.Trip, Swallow: true}), back: set(near)},
 		{Name: "one-cut-off", stage: oneBehind, CutOff: 1, Title: "one of three processes loses the store",
 			away: set(rig.Way{Trip: near.Trip, Swallow: true}), back: set(near)},
 	}...)
 }
+
+// callTimeout is the default of redisrate.Options.CallTimeout: until then a process may
+// hold on to a connection that is dead.
+const callTimeout = 500 * time.Millisecond
 
 func set(w rig.Way) func(*stage) error {
 	return func(s *stage) error { s.link.Set(w); return nil }
