@@ -23,6 +23,6 @@
 //	client, err := grpcgate.NewClient(grpcgate.ClientOptions{Pacer: p, Attempts: 3})
 //	conn, err := grpc.NewClient(target, append(client.DialOptions(), creds)...)
 //
-// connect-go serves net/http handlers: there the gate itself is the middleware, and
-// outbound.Transport the client's.
+// Package admissionpb reads levels and costs from the proto files. For connect-go there is
+// the module [github.com/headgate-go/headgate/admission/connectgate].
 package grpcgate

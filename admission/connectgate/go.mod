@@ -1,0 +1,14 @@
+module github.com/headgate-go/headgate/admission/connectgate
+
+go 1.26.0
+
+require (
+	connectrpc.com/connect v1.21.1
+	github.com/headgate-go/headgate v0.1.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c
+	google.golang.org/protobuf v1.36.12
+)
+
+require golang.org/x/time v0.16.0 // indirect
+
+replace github.com/headgate-go/headgate => ../..
