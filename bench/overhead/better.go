@@ -27,10 +27,12 @@ func (r *Result) Better() (lines []string) {
 	return lines
 }
 
-// mineFor compares like with like: those that write rate headers with the gate
-// that does.
+// mineFor compares like with like: those that write rate headers with the gate that does,
+// and those that know neither caller nor rate with the gate whose rate step is off.
 func mineFor(bench string, s *subject) string {
 	switch {
+	case !s.takesPart(refused429): // it knows no caller and no rate
+		return kitNoRate
 	case bench != admitted:
 		return kitWhole
 	case len(s.headers) > 0:

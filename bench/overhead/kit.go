@@ -26,6 +26,7 @@ const (
 	kitNoDeadline = "headgate/whole, no deadline"
 	kitTimeout    = "headgate/whole, client's deadline"
 	kitHeaders    = "headgate/whole, rate headers"
+	kitNoRate     = "headgate/whole, no rate"
 	kitRate       = "headgate/rate"
 )
 
@@ -47,6 +48,7 @@ func kit() []*subject {
 		{name: "headgate/handler, deadline", does: "with 5 s for each request", benches: one, build: handler(deadline)},
 		{name: kitNoDeadline, does: "the middleware with metrics", benches: one, build: handler(observed)},
 		{name: kitWhole, does: "the quickstart: metrics, 5 s for each request", benches: all, build: handler(observed, deadline)},
+		{name: kitNoRate, does: "the middleware with metrics; no caller, no rate", benches: []string{admitted, refused503}, build: keyless(handler(observed, unlimited))},
 		{name: kitTimeout, does: "whole; the client sends X-Timeout", benches: one, build: timed(handler(observed, deadline))},
 		{name: kitHeaders, does: "whole with X-RateLimit headers", benches: one, headers: x, build: handler(observed, deadline, headers)},
 		{name: "headgate/whole, both header sets", does: "whole with RateLimit headers too", benches: one, headers: both, build: handler(observed, deadline, bothHeaders)},
@@ -110,9 +112,11 @@ func newMetrics(terms) (*instance, error) {
 // option turns something on in the gate.
 type option func(*admission.Options)
 
-func plain(*admission.Options)      {}
-func observed(o *admission.Options) { o.Observer = metrics.New(prometheus.NewRegistry()) }
-func headers(o *admission.Options)  { o.HTTP.RateLimitHeaders = admission.XRateLimit }
+func plain(*admission.Options)                    {}
+func observed(o *admission.Options)               { o.Observer = metrics.New(prometheus.NewRegistry()) }
+func anyone(*http.Request) (caller.Caller, error) { return caller.Caller{Verified: true}, nil }
+func unlimited(o *admission.Options)              { o.Rate, o.Identify = ratelimit.Unlimited, anyone }
+func headers(o *admission.Options)                { o.HTTP.RateLimitHeaders = admission.XRateLimit }
 func bothHeaders(o *admission.Options) {
 	o.HTTP.RateLimitHeaders = admission.XRateLimit | admission.IETFDraft11
 }
@@ -199,6 +203,17 @@ func handler(with ...option) func(terms) (*instance, error) {
 		}
 		in.ask = over(gate.At(priority.High)(served))
 		return in, nil
+	}
+}
+
+// keyless remembers no caller.
+func keyless(build func(terms) (*instance, error)) func(terms) (*instance, error) {
+	return func(t terms) (*instance, error) {
+		in, err := build(t)
+		if err == nil {
+			in.keys = nil
+		}
+		return in, err
 	}
 }
 

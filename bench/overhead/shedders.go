@@ -20,11 +20,11 @@ import (
 func shedders() []*subject {
 	slots := []string{admitted, refused503}
 	return []*subject{
-		{name: "chi Throttle", does: "a fixed number in flight", benches: slots, build: newThrottle},
-		{name: "failsafe-go bulkhead", does: "a fixed number in flight", benches: slots, status: http.StatusTooManyRequests, build: newBulkhead},
-		{name: "failsafe-go adaptive", does: "an adaptive number in flight", benches: slots, status: http.StatusTooManyRequests, build: newAdaptive},
-		{name: "aegis BBR", does: "sheds when the CPU is busy", benches: slots, build: newBBR},
-		{name: "go-zero shedder", does: "sheds when the CPU is busy", benches: slots, build: newGoZero},
+		{name: "chi Throttle", does: "a fixed number in flight; no caller, no rate", benches: slots, build: newThrottle},
+		{name: "failsafe-go bulkhead", does: "a fixed number in flight; no caller, no rate", benches: slots, status: http.StatusTooManyRequests, build: newBulkhead},
+		{name: "failsafe-go adaptive", does: "an adaptive number in flight; no caller, no rate", benches: slots, status: http.StatusTooManyRequests, build: newAdaptive},
+		{name: "aegis BBR", does: "sheds when the CPU is busy; no caller, no rate", benches: slots, build: newBBR},
+		{name: "go-zero shedder", does: "sheds when the CPU is busy; no caller, no rate", benches: slots, build: newGoZero},
 	}
 }
 
