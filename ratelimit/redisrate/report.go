@@ -162,14 +162,16 @@ func (l *Limiter) Stats() ratelimit.Stats {
 
 // Health reports whether the ceiling is shared. While the store is away it
 // returns a warning text with what the store said last. That is no reason to call a process unready: taking
-// processes away for a store's sake would turn its outage into one of the service.
+// processes away for a store's sake would turn its outage into one of the service. While the
+// store answers, ok is true, and a warning says that the burst is too small for the distance:
+// below rate × (2 round trips + Ahead), not all of the rate can be used.
 func (l *Limiter) Health() (warning string, ok bool) {
 	if l.bad != nil {
 		return l.bad.Error(), false
 	}
 	state, why, since := l.link.standing()
 	if state == account.Shared {
-		return "", true
+		return l.distance(), true
 	}
 	said := ""
 	if text := l.link.said.Load(); text != nil {
@@ -178,5 +180,22 @@ func (l *Limiter) Health() (warning string, ok bool) {
 	return fmt.Sprintf("shared ceiling %q is %s for %s, requests are decided by policy %q (%s%s)",
 		l.conf.name, state, since.Round(time.Second), l.conf.OnOutage, why, said), false
 }
+
+// distance says what a far store costs the default limit. Slots that are on their way, and
+// those that are spent and not yet told, count against the burst for two round trips and
+// what is handed out ahead.
+func (l *Limiter) distance() (warning string) {
+	c, trip := l.conf, l.link.trip.Value()
+	lead := 2*trip + c.Law.Ahead
+	needed := c.Limit.Rate * lead.Seconds()
+	if trip == 0 || !l.metered() || float64(c.Limit.Burst) >= needed {
+		return ""
+	}
+	return fmt.Sprintf("the store of ceiling %q is %s away: of %.4g a second at least %.4g can be used, all with a burst of %.0f",
+		c.name, trip.Round(100*time.Microsecond), c.Limit.Rate, float64(c.Limit.Burst)/lead.Seconds(), math.Ceil(needed))
+}
+
+// metered says that the default numbers are in use.
+func (l *Limiter) metered() bool { return l.conf.tiers.rest.Allow == ratelimit.AllowMetered }
 
 var _ ratelimit.Stored = (*Limiter)(nil)

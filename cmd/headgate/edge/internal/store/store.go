@@ -145,7 +145,7 @@ func (st *Store) Warnings() (all []string) {
 	limits := maps.Clone(st.limits)
 	st.mu.Unlock()
 	for _, l := range limits {
-		if warning, ok := l.Health(); !ok {
+		if warning, _ := l.Health(); warning != "" {
 			all = append(all, warning)
 		}
 	}
