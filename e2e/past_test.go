@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +45,38 @@ func TestAPageOpenedLateKnowsWhatWas(t *testing.T) {
 		"a default": `max_wait: .*# default`, "the command line's": `url: .*# command line`, "the file's, with its line": `level: critical *# .*edge[.]yaml:[0-9]+`,
 	} {
 		eventually(t, tab, "the numbers in force have "+what, `new RegExp("`+line+`").test(document.querySelector("pre").textContent)`)
+	}
+}
+
+// What is changed at run time is told where it can be seen beside what it did.
+func TestThePageTellsOfChangesAtRunTime(t *testing.T) {
+	tab, s := browse(t), newStage(t, 4*time.Millisecond)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("of-the-test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := startEdge(t, s.URL, "admin_token_file: "+token+stageFile+"  limits: {rate: {rate: 100/s, burst: 100}}\n")
+	s.play(t, fixed(e.base), client{"k-acme", "/browse", 60})
+	open(t, tab, e)
+	change := func(body string) {
+		t.Helper()
+		req, err := http.NewRequest("PATCH", e.admin+"/policy", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer of-the-test")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		resp.Body.Close()
+	}
+	change("gate: {limits: {rate: {rate: 20/s, burst: 20}}}")
+	eventually(t, tab, "the log has the change", `/The limit rate was changed to 20\/s, bursts of 20\./.test(document.querySelector(".log").innerText)`)
+	eventually(t, tab, "the caller that it hurts is named", `/^Acme is over its own limits: \d+\/s get 429/.test(document.querySelector(".verdict").innerText)`)
+	change("gate: {shadow: [rate]}")
+	eventually(t, tab, "shadow mode is told", `/^Shadow mode lets \d+\/s through that would be refused/.test(document.querySelector(".verdict").innerText)`)
+	if section := ask[string](t, tab, `document.querySelector(".verdict a").hash`); section != "#changing-what-is-in-force" {
+		t.Errorf("the advice leads to %s", section)
 	}
 }
