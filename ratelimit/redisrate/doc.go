@@ -58,12 +58,18 @@
 // runs long after it was sent, on a server that had been stopped, sees from the
 // server's own clock that it is late and does nothing.
 //
-// # What it does not do
+// # The bound
 //
-// A store that loses its data forgets what was spent: at most one burst more passes.
-// Use a database without eviction. Replication is asynchronous, so a failover may
-// forget the last moments in the same way. Processes started during an outage are
-// not known to the others: MinPeers is for that.
+// In any window of length t at most B + R·t passes, wherever the store kept its data and
+// all processes see it, or none does; returns included. Elsewhere:
+//
+//   - k of N processes cannot reach it: B + R·(1 + k/N)·t while that lasts. What they let
+//     through is charged on their return.
+//   - It lost its data: one burst more, and the slots that were out, at most R·(50 ms +
+//     round trip). Use a database without eviction. Replication is asynchronous, so a
+//     failover may forget the last moments in the same way.
+//   - Processes that start during an outage are not known to the others: each takes a
+//     share more, R/N and B/N, unless MinPeers counts them.
 //
 // Sources: the generic cell rate algorithm (ITU-T I.371), kept as tokens and a time
 // so that limits may change; token leasing with a bounded reserve; the pages in

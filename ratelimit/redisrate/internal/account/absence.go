@@ -22,7 +22,8 @@ func (a *Account) GoAway(t time.Duration, v View) {
 	a.advance = 0
 	held := a.clear()
 	a.gone += held
-	start := float64(held) + a.left() + a.undrawn(t) - max(0, a.unheard.spent) - float64(a.doubt)
+	full := float64(a.inForce.Burst) * a.part() // a full bucket refills nothing
+	start := float64(held) + min(full, a.left()+a.undrawn(t)) - max(0, a.unheard.spent) - float64(a.doubt)
 	a.unheard.spent -= float64(held)
 	if t < a.settle { // a flap mints nothing
 		a.share.refill(t)

@@ -26,6 +26,7 @@ type fleet struct {
 	conf   *account.Config
 	rtt    time.Duration
 	jitter func() time.Duration // one way; nil for half of rtt
+	cut    func(p *proc) bool   // p cannot reach the store; nil: all can
 	peers  int
 	procs  []*proc
 	wrong  func() (ahead time.Duration, fast float64) // a clock; nil for the right one
@@ -201,7 +202,10 @@ func (f *fleet) call(p *proc) {
 		there, back = f.jitter(), f.jitter()
 	}
 	f.after(there, func() {
-		rep, err := f.store.Lease(context.Background(), r)
+		rep, err := account.Reply{}, context.DeadlineExceeded
+		if f.cut == nil || !f.cut(p) {
+			rep, err = f.store.Lease(context.Background(), r)
+		}
 		if err != nil {
 			back = f.conf.Law.Trip - there
 		}
