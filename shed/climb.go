@@ -183,6 +183,14 @@ func (c *climb) observe(r reading) {
 	c.budget = c.allowance(r)
 }
 
+// round is how long the work that holds the slots takes to be replaced: R·(1 + v²), the
+// mean weighed by the time that each piece holds its slot. For work of one size that is R.
+// A trial that costs something does not last longer than half a second for its sake.
+func (c *climb) round() time.Duration {
+	round := time.Duration(float64(c.latency) * max(1, 1+c.vary*c.vary-usual*usual))
+	return max(c.latency, min(round, longWindow/2))
+}
+
 // relax handles a window in which the limit held no work back.
 func (c *climb) relax(r reading) Cause {
 	tr, frozen := c.trial, c.frozen

@@ -74,15 +74,19 @@
 // a window closes.
 //
 // Evidence. A window is at least 100 ms and 30 samples long, or a second or two
-// latencies with five. After a trial, one latency passes before anything counts, and the
-// window of a trial spans one latency at least, because ends come in rounds. A trial ends
-// when its effect stands out from chance: a rate from n samples is good to v/√n, where v
-// is the spread of the work over its mean, measured, between 0.35 and 0.7. So slow work
-// and work of many kinds wait for samples and not for the clock. A throughput that jumps
-// by more than 2v/√n and a quarter is another backend, and what was learned is forgotten.
-// While the limit holds no work back, nothing is learned and nothing moves. Failures, the
-// caller's mistakes and cancellations are no throughput; timeouts are the opposite; a
-// stream's opening is served work. Nothing is ever refused for the sake of a measurement.
+// latencies with five. After a trial, one round passes before anything counts, and the
+// window of a trial spans one round at least: the time in which what holds the slots is
+// replaced, its mean weighed by how long each piece holds its slot, R·(1 + v²), where v is
+// the spread of that time over its mean, measured. For work of one size that is R; of
+// pieces of 10 ms beside some of a second, those of a second hold the slots (it is waited
+// for half a second, or R if that is more: a trial may cost something while it lasts). A
+// trial ends when its effect stands out from chance: a rate from n samples is good to v/√n,
+// v at least 0.35. So slow work and work of many kinds wait for samples and not for the
+// clock. A throughput that jumps by more than 2v/√n and a quarter is another backend, and
+// what was learned is forgotten. While the limit holds no work back, nothing is learned and
+// nothing moves. Failures, the caller's mistakes and cancellations are no throughput;
+// timeouts are the opposite; a stream's opening is served work. Nothing is ever refused for
+// the sake of a measurement.
 //
 // Life. Every end counts as life, whatever kind it is. A stall is N·T/R > 8: while the
 // limit is full, nothing at all has ended for a time T in which eight pieces of work
@@ -111,10 +115,11 @@
 //     too few is lost throughput; it comes within some ten percent.
 //   - One limit, one resource. Cached and database routes behind one limit average
 //     into a number that is wrong for both: give them pools of their own.
-//   - X counts pieces of work. Where sizes differ a hundredfold, it moves with the mix
-//     that was let in more than with the limit, and trials are judged by that: behind
-//     pieces of 1 s beside pieces of 10 ms, on 8 slots, the limit wanders between 12
-//     and 48. Such work needs pools of its own, or [Fixed].
+//   - X counts pieces of work. Where sizes differ a hundredfold and the large take most of
+//     the slots, trials take seconds, and the small pieces that wait inside the backend
+//     behind large ones count as slow themselves: behind pieces of 1 s beside pieces of
+//     10 ms, on 8 slots, the limit wanders between 12 and 48. Such work needs pools of its
+//     own, or [Fixed]. At twentyfold, it serves three quarters of what the best limit does.
 //   - A shared backend: several processes probe it at once, and what one gains
 //     another loses. They still shrink under saturation, but share unevenly for seconds.
 //   - It does not see memory or the scheduler: package shed/pressure does.

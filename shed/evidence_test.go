@@ -18,6 +18,7 @@ func TestATrialEndsWhenItsEffectStandsOut(t *testing.T) {
 		"a clear loss":             {CauseSaturated, 20, 70, usual, true},
 		"too few for any":          {CauseSaturated, 19, 70, usual, false},
 		"a loss by chance":         {CauseSaturated, 20, 90, usual, false},
+		"by chance of mixed work":  {CauseSaturated, 20, 60, 1.4, false},
 		"no loss, enough":          {CauseSaturated, 60, 100, usual, true},
 		"no loss, not yet":         {CauseSaturated, 59, 100, usual, false},
 		"work that varies":         {CauseSaturated, 239, 100, widest, false},
@@ -189,4 +190,28 @@ func TestTrialsTeachTheCapacity(t *testing.T) {
 		{2, full(18, 160, 112*tms), 36, CauseGrow},
 		{3, full(36, 200, 180*tms), 18, CauseSaturated}, // from 21 = 1.1 · X · R0, not from 18
 	})
+}
+
+// The work that holds the slots is replaced in R·(1 + v²): with pieces of 10 ms beside a
+// few of a second, a trial does not end before those of a second have had their effect, or
+// half a second.
+func TestATrialSpansARoundOfTheWorkThatHoldsTheSlots(t *testing.T) {
+	l := newLine(Throughput{}, 1, tms).law
+	c := &l.climb
+	c.latency, c.capacity, c.trial = 100*tms, 10000, trial{CauseSaturated, 20, full(20, 10000, 2*tms)}
+	for _, s := range []struct {
+		vary  float64
+		round time.Duration
+	}{{0.1, 100 * tms}, {usual, 100 * tms}, {1.5, 313 * tms}, {4, 500 * tms}} {
+		c.vary = s.vary
+		if got := c.round().Round(tms); got != s.round {
+			t.Errorf("spread %v: %v, want %v", s.vary, got, s.round)
+		}
+		for length, want := range map[time.Duration]bool{s.round - 2*tms: false, s.round + 2*tms: true} {
+			l.win.served = int(10000 * length.Seconds())
+			if got := l.closes(length); got != want {
+				t.Errorf("spread %v: closes after %v: %v", s.vary, length, got)
+			}
+		}
+	}
 }

@@ -158,7 +158,7 @@ func (l *throughput) closes(length time.Duration) bool {
 		return false
 	}
 	n := l.win.served + l.win.timedOut
-	if c.trial.kind != CauseNone && n > 0 && length < c.latency { // ends come in rounds: it has to see a whole one
+	if c.trial.kind != CauseNone && n > 0 && length < c.round() { // ends come in rounds: it has to see a whole one
 		return false
 	}
 	switch {
@@ -187,7 +187,7 @@ func (l *throughput) close(t time.Duration) Cause {
 	cause := l.climb.step(t, r)
 	l.win.restart(t)
 	if l.climb.trial.kind != CauseNone || 10*l.climb.limit < 9*before {
-		l.win.open = t + l.climb.latency
+		l.win.open = t + l.climb.round()
 	}
 	return cause
 }

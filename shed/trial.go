@@ -170,7 +170,7 @@ func (c *climb) blend(mean, reading float64, n int) (float64, bool) {
 // chance is one standard deviation of the logarithm of a rate of n samples: in a
 // system that is kept full, the spread of the work over the root of their number.
 func (c *climb) chance(n int) float64 {
-	return min(max(c.vary, usual), widest) / math.Sqrt(float64(max(n, 1)))
+	return max(c.vary, usual) / math.Sqrt(float64(max(n, 1)))
 }
 
 // elasticity is the share of a change of concurrency, from n to m, that came back
