@@ -3,6 +3,7 @@
 //	GOWORK=off go -C bench run . gauntlet [-json] [-plot DIR] [-only G1,G5] [-law throughput] [-seeds N] [-seed FIRST] [-trace] [-oracle FILE]
 //	GOWORK=off go -C bench run . heap [-length 60s]
 //	GOWORK=off go -C bench run . overhead [-json] [-plot DIR] [-short] [-bench admitted] [-only TEXT] [-keys 1,10000] [-repeats N] [-profile DIR]
+//	GOWORK=off go -C bench run . rpc [-for 10s]
 //	GOWORK=off go -C bench run . shared [-redis ADDR] [-rtt 1ms,25ms] [-length 5s] [-n 8] [-rate 1000] [-burst 100,500] [-only TEXT] [-json] [-report ../docs/replicas.md]
 //	GOWORK=off go -C bench run . scenes [-scenes far-25ms,oom] [-for 12s] [-server valkey-server] [-json] [-report ../docs/replicas.md] [-list]
 //	GOWORK=off go -C bench run . sockets [-subjects "headgate;chi"] [-scenarios slow-90] [-passes 3] [-seed 1] [-json] [-report FILE] [-list]
@@ -23,6 +24,7 @@ import (
 	"github.com/headgate-go/headgate/bench/gauntlet"
 	"github.com/headgate-go/headgate/bench/heap"
 	"github.com/headgate-go/headgate/bench/overhead"
+	"github.com/headgate-go/headgate/bench/rpc"
 	"github.com/headgate-go/headgate/bench/scenes"
 	"github.com/headgate-go/headgate/bench/shared"
 	"github.com/headgate-go/headgate/bench/sockets"
@@ -36,6 +38,7 @@ var commands = map[string]command{
 	"gauntlet": runGauntlet,
 	"heap":     runHeap,
 	"overhead": overhead.Main,
+	"rpc":      rpc.Main,
 	"scenes":   scenes.Main,
 	"shared":   shared.Main,
 	"sockets":  sockets.Main,
@@ -47,7 +50,7 @@ func main() {
 		run = commands[os.Args[1]]
 	}
 	if run == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|heap|scenes|shared|sockets|all [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench overhead|gauntlet|heap|rpc|scenes|shared|sockets|all [flags]")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, os.Args[2:]); err != nil {

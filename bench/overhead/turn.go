@@ -23,6 +23,10 @@ var began = time.Now()
 
 func wallTime() time.Duration { return time.Since(began) }
 
+// CPUTime is what this process has spent on processors, or where that cannot be read,
+// the time since it began.
+func CPUTime() time.Duration { return cpuTime() }
+
 // turn lets each caller ask for the length of a turn. On one core a request takes
 // the time of the processor; on several it takes the time that passes, of all cores
 // together: it halves when two do twice the work.
