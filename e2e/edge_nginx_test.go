@@ -17,18 +17,10 @@ import (
 	"time"
 )
 
-const nginxConf = `
-daemon off;
-worker_processes 1;
-pid %[1]s/nginx.pid;
-error_log %[1]s/error.log;
-events { worker_connections 1024; }
-http {
-	access_log off;
-	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+const balancerConf = `
 	map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
 	upstream edges {
-%[3]s		keepalive 32;
+%[1]s		keepalive 32;
 	}
 	server {
 		listen %[2]s;
@@ -44,51 +36,51 @@ http {
 			proxy_next_upstream_tries 2;
 		}
 	}
-}
 `
+
+// nginxConf is what all of them have: the directory it may write to, and the rest.
+const nginxConf = `
+daemon off;
+worker_processes 1;
+pid %[1]s/nginx.pid;
+error_log %[1]s/error.log;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+%[2]s}
+`
+
+// runNginx runs nginx with the given part of its section http, in dir, until the test
+// ends. It listens at addr.
+func runNginx(t *testing.T, dir, addr, http string) (url string) {
+	t.Helper()
+	need(t, "nginx")
+	for path := dir; path != "/" && path != os.TempDir(); path = filepath.Dir(path) {
+		os.Chmod(path, 0o777) // its workers are nobody
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, http), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
+			t.Logf("nginx: %s", log)
+		}
+	})
+	return listening(t, addr, exec.Command("nginx", "-c", conf, "-p", dir))
+}
 
 // startNginx runs nginx before the given edges, and returns its address.
 func startNginx(t *testing.T, edges ...*edge) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
 	var servers strings.Builder
 	for _, e := range edges {
 		fmt.Fprintf(&servers, "\t\tserver %s max_fails=0;\n", e.addr)
 	}
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, addr, servers.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("nginx", "-c", conf, "-p", dir)
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
-			t.Logf("nginx: %s%s", said.String(), log)
-		}
-	})
-	within(t, 10*time.Second, "nginx listens", func() bool {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	addr := freeAddr(t)
+	runNginx(t, t.TempDir(), addr, fmt.Sprintf(balancerConf, servers.String(), addr))
 	return addr
 }
 

@@ -68,15 +68,7 @@ func hypercorn(t *testing.T) string {
 	return listening(t, addr, cmd)
 }
 
-const nginxServer = `
-daemon off;
-worker_processes 1;
-pid %[1]s/nginx.pid;
-error_log %[1]s/error.log;
-events { worker_connections 1024; }
-http {
-	access_log off;
-	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+const fileServerConf = `
 	limit_req_zone $http_x_user zone=users:1m rate=1r/m;
 	server {
 		listen %[2]s;
@@ -88,20 +80,15 @@ http {
 		location = /cut { proxy_pass http://%[3]s; }
 		location / { dav_methods PUT; }
 	}
-}
 `
 
 // nginxUpstream serves files, and one answer of a server behind it that breaks off.
 func nginxUpstream(t *testing.T) string {
-	need(t, "nginx")
 	dir, addr := t.TempDir(), freeAddr(t)
 	for name, size := range map[string]int{"hello": 6, "large": 32 << 20, "stream": 3 << 10} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Repeat("x", size)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for path := dir; path != "/" && path != os.TempDir(); path = filepath.Dir(path) {
-		os.Chmod(path, 0o777)
 	}
 	behind, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -115,11 +102,7 @@ func nginxUpstream(t *testing.T) string {
 			c.Close()
 		}
 	}()
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxServer, dir, addr, behind.Addr()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return listening(t, addr, exec.Command("nginx", "-c", conf, "-p", dir))
+	return runNginx(t, dir, addr, fmt.Sprintf(fileServerConf, dir, addr, behind.Addr()))
 }
 
 // before runs a test with an edge before each of the upstreams.
