@@ -43,7 +43,7 @@ func (r *record) row(i int, f *fleet) Row {
 	s, all := r.scene, r.all[i]
 	slices.SortFunc(all, func(a, b answer) int { return cmp.Compare(a.arrived, b.arrived) })
 	x := Row{Scene: s.Name, Limit: f.name, Leased: f.name == "leased", Keys: len(f.keys), Rate: f.rate, Burst: f.burst, Offered: len(all)}
-	again := r.again(i, &x)
+	r.again(i, &x)
 	x.Changes = r.after[i].changes
 	r.spread(i, &x, all)
 	perKey := make([][]answer, len(f.keys))
@@ -57,46 +57,31 @@ func (r *record) row(i int, f *fleet) Row {
 	for _, one := range perKey {
 		would, did := compare(one, f.limit)
 		ideal, real = ideal+would, real+did
-		x.Over = max(x.Over, excess(one, f.limit, never))
-		x.Beyond = max(x.Beyond, excess(one, f.limit, r.extra(again))-forgotten)
+		x.Over = max(x.Over, excess(one, f.limit, &apart{}))
+		x.Beyond = max(x.Beyond, excess(one, f.limit, &r.apart[i])-forgotten)
 	}
 	x.Used = float64(real) / float64(max(1, ideal))
-	x.May = forgotten + f.rate*r.extra(again)(0, r.length)
+	x.May = forgotten + f.rate*r.apart[i].upTo(r.length)
 	each := float64(f.burst) + x.May + f.rate*r.length.Seconds()
 	x.Bound = int(math.Ceil(each * float64(len(f.keys))))
 	return x
 }
 
-// again fills in how long the store was away and what came after, and returns when the
-// ceiling was shared by all again.
-func (r *record) again(i int, x *Row) time.Duration {
+// again fills in how long the store was away, and when the ceiling was shared by all.
+func (r *record) again(i int, x *Row) {
 	if r.scene.away == nil {
-		return 0
+		return
 	}
 	x.Away = r.up - r.down
 	x.Again = max(0, r.last[i]-r.up)
 	if r.length-r.last[i] < 50*time.Millisecond {
 		x.Again = -1
-		return r.length
-	}
-	return max(r.up, r.last[i])
-}
-
-// extra is by how much, in seconds of the rate, the scene's bound is above the ceiling
-// between two instants: k of N processes that are cut off admit their parts beside the
-// whole ceiling of the others.
-func (r *record) extra(again time.Duration) func(from, to time.Duration) float64 {
-	part := float64(r.scene.CutOff) / processes
-	return func(from, to time.Duration) float64 {
-		return part * max(0, min(to, again)-max(from, r.down)).Seconds()
 	}
 }
-
-func never(time.Duration, time.Duration) float64 { return 0 }
 
 // excess is the deepest debt of a bucket that everything admitted is taken from: the most
 // that any window let through above the bound.
-func excess(all []answer, l limit, extra func(from, to time.Duration) float64) float64 {
+func excess(all []answer, l limit, more *apart) float64 {
 	var due []time.Duration
 	for _, a := range all {
 		if a.ok {
@@ -106,7 +91,7 @@ func excess(all []answer, l limit, extra func(from, to time.Duration) float64) f
 	slices.Sort(due)
 	level, lowest, last := float64(l.burst), 0.0, time.Duration(0)
 	for _, at := range due {
-		level = min(float64(l.burst), level+l.rate*((at-last).Seconds()+extra(last, at))) - 1
+		level = min(float64(l.burst), level+l.rate*((at-last).Seconds()+more.upTo(at)-more.upTo(last))) - 1
 		last, lowest = at, min(lowest, level)
 	}
 	return -lowest

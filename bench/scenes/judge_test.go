@@ -29,27 +29,34 @@ func TestExcessIsWhatTheFullestWindowHasAboveTheBound(t *testing.T) {
 		{"in the middle", at(0, 0, 1000, 1000, 1050, 1100), 1},
 		{"two small ones do not add up over a rest", at(0, 0, 50, 5000, 5000, 5050), 0.5},
 	} {
-		if got := excess(c.all, l, never); math.Abs(got-c.want) > 1e-9 {
+		if got := excess(c.all, l, &apart{}); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 	refused := at(0, 0, 0)
 	refused[2].ok = false
-	if got := excess(refused, l, never); got != 0 {
+	if got := excess(refused, l, &apart{}); got != 0 {
 		t.Errorf("a refused request counts: %v", got)
 	}
 }
 
-// One of three processes that is cut off admits a third of the rate beside the others.
-func TestTheBoundGrowsByWhoIsCutOff(t *testing.T) {
-	r := &record{scene: &Scene{CutOff: 1}, down: time.Second, up: 3 * time.Second}
-	extra := r.extra(4 * time.Second)
-	for _, c := range []struct{ from, to, want time.Duration }{
-		{0, time.Second, 0}, {0, 2500 * time.Millisecond, 500 * time.Millisecond}, {0, 9 * time.Second, time.Second}, {5 * time.Second, 6 * time.Second, 0},
-	} {
-		if got := extra(c.from, c.to); math.Abs(got-c.want.Seconds()) > 1e-9 {
-			t.Errorf("%v to %v: %v, want %v", c.from, c.to, got, c.want)
+// Each process that decides by its share beside others that share adds its part; when all
+// do, they are one ceiling again.
+func TestTheBoundGrowsByWhoIsApart(t *testing.T) {
+	var a apart
+	for _, look := range []struct {
+		at time.Duration
+		k  int
+	}{{1, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 3}, {6, 3}, {7, 0}, {8, 2}, {9, 0}} {
+		a.add(look.at*time.Second, look.k)
+	}
+	for at, want := range map[time.Duration]float64{0: 0, 2: 0, 3: 1, 4: 2, 5: 3, 6: 3, 7: 3, 8: 5, 9: 7, 20: 7} {
+		if got := a.upTo(at * time.Second); math.Abs(got-want/processes) > 1e-9 {
+			t.Errorf("up to %d s: %v, want %v thirds", at, got, want)
 		}
+	}
+	if got, all := a.upTo(2500*time.Millisecond), at(2000, 2000, 2400, 2500); math.Abs(got-0.5/processes) > 1e-9 || excess(all, limit{rate: 3, burst: 2}, &a) != 0 {
+		t.Errorf("%v at 2.5 s", got)
 	}
 }
 
@@ -62,15 +69,13 @@ func TestOneBucketIsTheMeasure(t *testing.T) {
 }
 
 func TestSharedAgainCountsFromTheReturn(t *testing.T) {
-	for _, c := range []struct{ last, again, until time.Duration }{
-		{4 * time.Second, time.Second, 4 * time.Second},
-		{2 * time.Second, 0, 3 * time.Second},
-		{10*time.Second - 20*time.Millisecond, -1, 10 * time.Second},
+	for _, c := range []struct{ last, again time.Duration }{
+		{4 * time.Second, time.Second}, {2 * time.Second, 0}, {10*time.Second - 20*time.Millisecond, -1},
 	} {
 		r := &record{scene: &Scene{away: set(near)}, length: 10 * time.Second, down: time.Second, up: 3 * time.Second, last: []time.Duration{c.last}}
 		var x Row
-		if until := r.again(0, &x); until != c.until || x.Again != c.again || x.Away != 2*time.Second {
-			t.Errorf("last degraded at %v: again after %v, until %v; want %v and %v", c.last, x.Again, until, c.again, c.until)
+		if r.again(0, &x); x.Again != c.again || x.Away != 2*time.Second {
+			t.Errorf("last degraded at %v: again after %v, want %v", c.last, x.Again, c.again)
 		}
 	}
 }

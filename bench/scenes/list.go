@@ -54,13 +54,13 @@ func links() (list []Scene) {
 			Title: "ten minutes of a steady round trip of 25 ms"},
 		{Name: "slower", stage: alone(near), Title: "the round trip goes from 1 to 100 ms and back",
 			away: set(rig.Way{Trip: 100 * time.Millisecond}), back: set(near)},
-		{Name: "cut", stage: alone(near), CutOff: 2, Title: "connections are reset four times a second; each process finds out by itself",
+		{Name: "cut", stage: alone(near), Title: "connections are reset four times a second",
 			away: cutting, back: func(*stage) error { return nil }, hold: func() time.Duration { return 0 }},
-		{Name: "half-open", stage: alone(near), CutOff: 2, Title: "all connections fall silent for good, new ones are fine; each process finds out by itself",
+		{Name: "half-open", stage: alone(near), Title: "all connections fall silent for good, new ones are fine",
 			away: func(s *stage) error { s.link.Lose(); return nil }, hold: func() time.Duration { return callTimeout }},
 		{Name: "swallowed", stage: alone(near), Title: "nothing sent arrives, new connections included",
 			away: set(rig.Way{Trip: near.Trip, Swallow: true}), back: set(near)},
-		{Name: "one-cut-off", stage: oneBehind, CutOff: 1, Title: "one of three processes loses the store",
+		{Name: "one-cut-off", stage: oneBehind, Title: "one of three processes loses the store",
 			away: set(rig.Way{Trip: near.Trip, Swallow: true}), back: set(near)},
 	}...)
 }

@@ -63,6 +63,7 @@ type record struct {
 	fleets []*fleet
 	all    [][]answer      // by fleet
 	last   []time.Duration // by fleet: when it was last seen degraded; 0: never
+	apart  []apart         // by fleet: when some processes shared and others did not
 	before []counts        // by fleet, at the end of the warm-up
 	after  []counts
 	stall  time.Duration // the longest that this program was kept from a core
@@ -109,7 +110,8 @@ const warmUp = time.Second
 
 func (r *record) run(ctx context.Context, st *stage) error {
 	n := len(r.fleets)
-	r.all, r.last, r.before, r.after = make([][]answer, n), make([]time.Duration, n), make([]counts, n), make([]counts, n)
+	r.all, r.last, r.apart = make([][]answer, n), make([]time.Duration, n), make([]apart, n)
+	r.before, r.after = make([]counts, n), make([]counts, n)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	begin := time.Now()
@@ -183,7 +185,7 @@ func (r *record) settles(ctx context.Context) bool {
 					l.Take(ctx, time.Now(), ratelimit.Key{ID: key}, 1, 0)
 				}
 			}
-			away = away || f.degraded()
+			away = away || f.degraded() > 0
 		}
 		return !away
 	}) == nil
@@ -211,7 +213,9 @@ func (r *record) watch(begin time.Time, done chan struct{}) {
 		r.stall = max(r.stall, time.Since(from)-10*time.Millisecond)
 		t := time.Since(begin)
 		for i, f := range r.fleets {
-			if f.degraded() {
+			k := f.degraded()
+			r.apart[i].add(t, k)
+			if k > 0 {
 				r.last[i] = t
 			}
 			if !warm && t >= warmUp {

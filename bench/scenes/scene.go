@@ -22,7 +22,6 @@ type Scene struct {
 	Trip        time.Duration        // of the link, where it is the subject
 	Least       time.Duration        // its shortest length
 	Forgets     bool                 // the store may lose what it knew: one burst more is within the bound
-	CutOff      int                  // of the processes; 0: all or none
 	Keys        int                  // of each limit; 0: 1
 	stage       func(*stage) error   // starts servers
 	away, back  func(*stage) error   // nil: nothing happens
@@ -104,14 +103,14 @@ func (f *fleet) close() {
 	}
 }
 
-// degraded says that some process does not share the ceiling at this moment.
-func (f *fleet) degraded() bool {
+// degraded counts the processes that do not share the ceiling at this moment.
+func (f *fleet) degraded() (n int) {
 	for _, l := range f.all {
 		if l.StoreStats().Degraded {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // changes counts the changes of state, calls what the store answered.
