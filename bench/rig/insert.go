@@ -35,3 +35,15 @@ func load() string {
 	}
 	return first
 }
+
+// Words returns arguments as they are typed.
+func Words(args []string) string {
+	var words []string
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t;&|*?$\"'()<>") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/headgate-go/headgate/bench/rig"
 )
 
 // silent keeps the client's log of failed connections out of the tables.
@@ -33,13 +35,12 @@ type options struct {
 	scenes, program, report string
 	length                  time.Duration
 	list, json              bool
-	args                    []string
 }
 
 // Main is the command: see -help.
 func Main(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("scenes", flag.ContinueOnError)
-	o := options{args: args}
+	o := options{}
 	f.StringVar(&o.scenes, "scenes", "", "comma-separated scenes; empty: all")
 	f.DurationVar(&o.length, "for", 12*time.Second, "how long a scene lasts, unless it needs longer")
 	f.StringVar(&o.program, "server", "redis-server", "the server's program, also as Sentinel: valkey-server works too")
@@ -68,7 +69,7 @@ func Main(w io.Writer, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program
-	page := &page{command: strings.Join(args, " ")}
+	page := &page{command: rig.Words(args)}
 	played := o.play(ctx, chosen, page)
 	return errors.Join(o.write(w, page), played)
 }

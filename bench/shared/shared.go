@@ -50,7 +50,7 @@ type options struct {
 // Main runs the benchmark with the arguments of the command and writes its table.
 func Main(w io.Writer, args []string) error {
 	f := flag.NewFlagSet("shared", flag.ContinueOnError)
-	o := &options{run: run{warm: 3 * time.Second}, command: strings.Join(args, " ")}
+	o := &options{run: run{warm: 3 * time.Second}, command: rig.Words(args)}
 	f.IntVar(&o.n, "n", 8, "instances")
 	f.IntVar(&o.rate, "rate", 1000, "ceiling, requests a second")
 	f.StringVar(&o.bursts, "burst", "100", "bursts, separated by commas")
