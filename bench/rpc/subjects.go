@@ -33,14 +33,15 @@ type subject struct {
 }
 
 func subjects() []subject {
-	gate := newGate(nil)
-	routed := newGate(map[string]admission.Rule{method: admission.AtLevel(priority.High), "/bench.Other/": admission.AtLevel(priority.Batch)})
+	keyed, gate := newGate(grpcgate.APIKey("X-API-Key", anyKey), nil), newGate(byHeader, nil)
+	routed := newGate(byHeader, map[string]admission.Rule{method: admission.AtLevel(priority.High), "/bench.Other/": admission.AtLevel(priority.Batch)})
 	one := grpcgate.Options{Metadata: []string{"x-api-key"}}
 	rate := ratelimiter.NewBursty[any](plenty, time.Second)
 	return []subject{
 		{name: "nothing", does: "the handler alone"},
 		{name: "headgate, Admit and Release", does: "the yardstick: no request, no metadata", unary: byHand(gate)},
-		{name: "headgate", does: "caller, rate, queue, adaptive slots; one key of the metadata", unary: grpcgate.New(gate, one).Unary()},
+		{name: "headgate, by grpcgate.APIKey", does: "caller, rate, queue, adaptive slots", unary: grpcgate.New(keyed, grpcgate.Options{Metadata: []string{}}).Unary()},
+		{name: "headgate", does: "the same, by caller.APIKey and one key of the metadata", unary: grpcgate.New(gate, one).Unary()},
 		{name: "headgate, with routes", does: "the same, ranked by method", unary: grpcgate.New(routed, one).Unary()},
 		{name: "headgate, all metadata", does: "the same, and all keys of the metadata", unary: grpcgate.New(gate, grpcgate.Options{}).Unary()},
 		{name: "failsafe-go bulkhead", does: "a fixed number in flight; no caller, no rate", unary: failsafegrpc.NewUnaryServerInterceptor[any](bulkhead.New[any](slots))},
@@ -50,9 +51,13 @@ func subjects() []subject {
 	}
 }
 
-func newGate(routes map[string]admission.Rule) *admission.Gate {
+func anyKey(context.Context, string) (caller.Caller, bool) { return caller.Caller{}, true }
+
+var byHeader = caller.APIKey("X-API-Key", anyKey)
+
+func newGate(identify caller.Identify, routes map[string]admission.Rule) *admission.Gate {
 	return admission.MustNew(admission.Options{
-		Identify: caller.APIKey("X-API-Key", func(context.Context, string) (caller.Caller, bool) { return caller.Caller{}, true }),
+		Identify: identify,
 		Rate:     ratelimit.PerKey(plenty, plenty),
 		Pool:     admission.Pool{Limit: shed.Throughput{Max: slots}},
 		Routes:   routes,
