@@ -89,7 +89,7 @@ func (e *entry) await(ctx context.Context, news chan struct{}, until time.Durati
 // from what is known. Only when nothing came back for long is the store silent for
 // this key; late calls go on, for what they still bring.
 func (e *entry) overdueLocked(t time.Duration) {
-	if len(e.calls) == 0 || e.account.Away() {
+	if e.account.Away() || !e.account.Calls() {
 		return
 	}
 	late, patience := 0, e.link.patience()

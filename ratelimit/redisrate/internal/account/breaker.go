@@ -43,6 +43,7 @@ type Breaker struct {
 	heard  time.Duration // last answer
 	quiet  time.Duration // when the first call after it was sent that is late
 	lates  int           // late calls since, one after another
+	noted  time.Duration // when the first of them was found late
 	cells  [2]cell       // the half second now, and the one before
 	tries  int           // failed probes
 	passed int           // answered probes
@@ -98,9 +99,10 @@ func (b *Breaker) Late(t, sent, silence time.Duration) (tripped bool) {
 		return false
 	}
 	if b.lates == 0 {
-		b.quiet = sent
+		b.quiet, b.noted = sent, t
 	}
-	if b.lates++; b.lates < TripRow || t-b.quiet < silence {
+	// A process that stalled finds its calls late all at once, with their answers unread.
+	if b.lates++; b.lates < TripRow || t-b.quiet < silence || t-b.noted < silence/2 {
 		return false
 	}
 	b.enter(t, Degraded, WhyTimeout)

@@ -97,3 +97,23 @@ func TestTwoAnsweredProbesClose(t *testing.T) {
 		}
 	}
 }
+
+func TestAStallOfTheProcessIsNoSilenceOfTheStore(t *testing.T) {
+	b := Breaker{}
+	b.Record(Result{At: 0})
+	for range 10 { // calls of many keys, all found late after a stall
+		if b.Late(300*ms, 5*ms, 100*ms) {
+			t.Fatal("away in the moment of waking up")
+		}
+	}
+	if b.Record(Result{At: 310 * ms}); b.Late(340*ms, 320*ms, 100*ms) {
+		t.Error("away though the answers were there")
+	}
+	a := newTestAccount(1, 10, View{Peers: 1, Trip: ms})
+	a.Overdue(a.Ask(0, 1, 1, 0).Serial)
+	for _, at := range []time.Duration{300 * ms, 349 * ms, 350 * ms} {
+		if a.Listen(at, 100*ms, a.view); a.Away() != (at == 350*ms) {
+			t.Errorf("at %v away: %v", at, a.Away())
+		}
+	}
+}

@@ -177,9 +177,21 @@ func (a *Account) Fail(t time.Duration, r Request, why Why, v View) {
 // Overdue says that a call is late: requests that wait for it are decided without it.
 func (a *Account) Overdue(serial int64) { a.flights.overdue(serial) }
 
-// Listen makes the share decide when the store has said nothing for that long.
+// Calls says that calls are in flight, late ones included.
+func (a *Account) Calls() bool { return a.flights.n > 0 }
+
+// Listen makes the share decide when the store has said nothing for that long. Half of it
+// must have passed since that was noted: a process that stalled finds its calls late while
+// their answers are there, not read yet.
 func (a *Account) Listen(t, silence time.Duration, v View) {
-	if f := &a.flights; f.late > 0 && f.n > 0 && t-f.since >= silence {
+	f := &a.flights
+	if f.late == 0 || f.n == 0 {
+		return
+	}
+	if f.noted == 0 {
+		f.noted = t
+	}
+	if t-f.since >= silence && t-f.noted >= silence/2 {
 		a.GoAway(t, v)
 	}
 }

@@ -17,6 +17,7 @@ type flights struct {
 	want    int           // tokens they ask for
 	late    int           // calls that became late since the last answer
 	since   time.Duration // when the first call after the last answer was made
+	noted   time.Duration // when calls were first found late since then; 0 for not yet
 }
 
 // flight is one of them.
@@ -54,7 +55,7 @@ func (f *flights) land(r Request, answered bool) (newest bool) {
 		f.current = 0
 	}
 	if newest = r.Serial > f.heard; newest && answered {
-		f.heard, f.late, f.since = r.Serial, 0, never
+		f.heard, f.late, f.since, f.noted = r.Serial, 0, never, 0
 		for _, c := range f.out {
 			if c.serial > r.Serial {
 				f.since = min(f.since, c.at)
