@@ -163,6 +163,16 @@ func printable(s string) bool {
 	if len(s) > maxCredential {
 		return false
 	}
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(s) >= 8; s = s[8:] {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		// The lowest byte that is not printable sets its high bit in one of the three:
+		// below it nothing is carried or borrowed.
+		if (w|(w+each)|(w-' '*each))&high != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
