@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -99,30 +98,6 @@ func (p Permit) ChargeIn(unit string, n int) bool {
 		return p.work.chargeIn(unit, n)
 	}
 	return p.pool != nil && p.pool.slots.Held(p.slot) && p.visit.chargeIn(unit, n)
-}
-
-// sold is what a caller's plan says besides its rate, as the visit applies it.
-type sold struct {
-	factor int     // of the cost; below 1 counts as 1
-	share  float64 // of the pool's slots; 0: no cap
-	weight int     // beside other callers of the level; below 1 counts as 1
-}
-
-// price is what work of the given cost takes, at most what a limit can count.
-func (s sold) price(cost int) int {
-	if s.factor > 1 && cost > math.MaxInt/s.factor {
-		return math.MaxInt
-	}
-	return cost * max(s.factor, 1)
-}
-
-// slots is the plan's part of a limit, rounded up, at least 1; zero: no cap.
-func (s sold) slots(limit int) int {
-	if s.share <= 0 {
-		return 0
-	}
-	// Rounding of the product must not push a whole number to the next.
-	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
 }
 
 // unitBill is what a visit takes of units. It is made for the visits that name some.

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -110,4 +111,28 @@ func FromContext(ctx context.Context) (Visitor, bool) {
 	}
 	at, _ := r.Deadline()
 	return Visitor{Caller: r.caller, Level: r.level, Deadline: at, Waited: r.waited}, true
+}
+
+// sold is what a caller's plan says besides its rate, as the visit applies it.
+type sold struct {
+	factor int     // of the cost; below 1 counts as 1
+	share  float64 // of the pool's slots; 0: no cap
+	weight int     // beside other callers of the level; below 1 counts as 1
+}
+
+// price is what work of the given cost takes, at most what a limit can count.
+func (s sold) price(cost int) int {
+	if s.factor > 1 && cost > math.MaxInt/s.factor {
+		return math.MaxInt
+	}
+	return cost * max(s.factor, 1)
+}
+
+// slots is the plan's part of a limit, rounded up, at least 1; zero: no cap.
+func (s sold) slots(limit int) int {
+	if s.share <= 0 {
+		return 0
+	}
+	// Rounding of the product must not push a whole number to the next.
+	return max(1, int(math.Ceil(s.share*float64(limit)*(1-1e-12))))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate-go/headgate/internal/entry"
+	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/shed"
 )
 
@@ -24,6 +25,7 @@ type Slots struct {
 	timer  *time.Timer // makes waiters leave
 	armed  time.Time   // when it fires; zero: it does not
 	idle   spares
+	door   door
 }
 
 // mostKept is how many waiters, with their channel, are kept for the next
@@ -52,8 +54,8 @@ func (s *Slots) Acquire(ctx context.Context, now time.Time, t Ticket) (Grant, er
 }
 
 // Ask is [Slots.Acquire] for a caller that tells its client when to come back: a refusal
-// is counted as in [Slots.RetryAfter], in the same critical section, with what that
-// returns; else it is zero.
+// is counted as in [Slots.RetryAfter], in the same step, with what that returns; else it
+// is zero. Where nobody waits it refuses without the lock while nothing changes.
 func (s *Slots) Ask(ctx context.Context, now time.Time, t *Ticket) (Grant, time.Duration, error) {
 	return s.acquire(ctx, now, t, true)
 }
@@ -67,7 +69,13 @@ func (s *Slots) acquire(ctx context.Context, now time.Time, t *Ticket, told bool
 		s.core.tally.refused[t.Level.Index()][reason]++
 		return Grant{}, s.comebackLocked(now, t.Level, told), reason
 	}
+	if told {
+		if after, refused := s.door.refuse(s.epoch, now, t); refused {
+			return Grant{}, after, shed.Capacity
+		}
+	}
 	s.mu.Lock()
+	s.door.tell(s.core, now, t.Level)
 	if g, ok := s.core.walkIn(now, t); ok {
 		s.settle(now, nil)
 		return g, 0, nil
@@ -83,6 +91,10 @@ func (s *Slots) acquire(ctx context.Context, now time.Time, t *Ticket, told bool
 	s.idle.put(w)
 	if v == entry.Out {
 		after = s.comebackLocked(now, t.Level, told)
+		if s.door.close(s.core, now, t.Level, reason) {
+			s.mu.Unlock()
+			return g, after, reason
+		}
 	}
 	s.settle(now, evictee)
 	return g, after, reason.Err()
@@ -156,8 +168,7 @@ func (s *Slots) finish(ctx context.Context, w *Waiter, told bool) (g Grant, afte
 	return Grant{}, after, reason
 }
 
-// now is the current time, at half the price of time.Now and without a step of the wall
-// clock.
+// now is the current time, at half the price of time.Now.
 func (s *Slots) now() time.Time { return s.epoch.Add(time.Since(s.epoch)) }
 
 // Release gives the slot back and says how the work ended. It returns how long the
@@ -216,6 +227,9 @@ func (s *Slots) Stats() Stats {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, l := range priority.All() {
+		s.door.tell(s.core, now, l)
+	}
 	return s.core.Stats(now)
 }
 
@@ -231,6 +245,7 @@ func (s *Slots) settle(now time.Time, left *Waiter) {
 		s.arm()
 	}
 	step, onMove := s.core.Moved(), s.onMove
+	s.door.open()
 	s.mu.Unlock()
 	for w := left; w != nil; {
 		next := w.next // read before w is used again

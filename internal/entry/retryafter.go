@@ -24,6 +24,7 @@ type RetryAfter struct {
 const (
 	retryWindow = 10               // seconds a refusal or an admission is remembered
 	retryMost   = 60 * time.Second // the longest answer; v itself is at most half of it
+	retrySpan   = int64(retryMost / time.Second / 2)
 )
 
 // Admitted tells that work of this level got a slot.
@@ -53,6 +54,40 @@ func (c *RetryAfter) Refused(now time.Time, l priority.Level, random float64) ti
 	return time.Duration(after) * time.Second
 }
 
+// Same returns v for the next caller of this level that is refused, for how many more of
+// them it stays the same unless work is admitted, and until when.
+func (c *RetryAfter) Same(now time.Time, l priority.Level) (v, callers int64, until time.Time) {
+	r := &c.level[l.Index()]
+	r.advance(now)
+	v, callers = r.seconds(now), math.MaxInt32
+	if r.admits > 0 && v < retrySpan {
+		window := min(r.second-r.base+1, retryWindow)
+		callers = max(v*r.admits/window-r.away, 0)
+	}
+	until = r.start.Add(r.end)
+	if whole := r.last.Add(now.Sub(r.last).Truncate(time.Second) + time.Second); !r.last.IsZero() && whole.Before(until) {
+		until = whole
+	}
+	return v, callers, until
+}
+
+// Told counts so many callers of this level that were told to come back after whole
+// seconds in [v, 2v], evenly.
+func (c *RetryAfter) Told(now time.Time, l priority.Level, v, callers int64) {
+	r := &c.level[l.Index()]
+	r.advance(now)
+	r.wake()
+	r.away += callers
+	each, rest := callers/(v+1), callers%(v+1)
+	for i := range v + 1 {
+		n := each
+		if i < rest {
+			n++
+		}
+		r.due[(r.second+min(v+i, retryWindow))%len64(r.due[:])] += n
+	}
+}
+
 // returns is the bookkeeping of one level, in buckets of one second.
 type returns struct {
 	start    time.Time     // second 0
@@ -68,14 +103,13 @@ type returns struct {
 
 // seconds returns v for the next caller, who is counted among those away.
 func (r *returns) seconds(now time.Time) int64 {
-	most := int64(retryMost / time.Second / 2)
 	drought := now.Sub(r.last).Seconds()
 	v := float64(powerBelow(1 + uint64(max(drought, 0))))
 	if r.admits > 0 {
 		window := float64(min(r.second-r.base+1, retryWindow))
 		v = max(v, float64(r.away+1)*window/float64(r.admits))
 	}
-	return int64(math.Ceil(min(max(v, 1), float64(most))))
+	return int64(math.Ceil(min(max(v, 1), float64(retrySpan))))
 }
 
 // powerBelow returns the largest power of two that is at most n, which is not 0.

@@ -1,6 +1,7 @@
 package entry_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -116,4 +117,45 @@ func FuzzRetryAfter(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What Same says of the callers to come holds for each of them, and to count them
+// together is to count them one by one.
+func TestRetryAfterIsTheSameAsOftenAsItSays(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		var one, together entry.RetryAfter
+		now := time.Unix(1e9, 0)
+		for range 200 {
+			now = now.Add(time.Duration(rnd.IntN(100)) * time.Millisecond)
+			if rnd.IntN(10) < int(seed%8) {
+				one.Admitted(now, priority.High)
+				together.Admitted(now, priority.High)
+			} else {
+				one.Refused(now, priority.High, 0.5)
+				together.Refused(now, priority.High, 0.5)
+			}
+		}
+		v, callers, until := one.Same(now, priority.High)
+		if !until.After(now) || until.Sub(now) > time.Second {
+			t.Fatalf("seed %d: the same until %v from now", seed, until.Sub(now))
+		}
+		n := min(callers, 40)/(v+1)*(v+1) + v + 1
+		for i := range n {
+			at := now.Add(time.Duration(i) * (until.Sub(now) - 1) / time.Duration(n))
+			mean := (float64(i%(v+1)) + 0.5) / float64(v+1)
+			if got := one.Refused(at, priority.High, mean); i < callers && got != time.Duration(v+i%(v+1))*time.Second {
+				t.Fatalf("seed %d: caller %d of %d is told %v, not from %d s", seed, i, callers, got, v)
+			}
+		}
+		together.Told(now, priority.High, v, n)
+		for s := range 14 {
+			at := now.Add(time.Duration(s) * time.Second)
+			a, _, _ := one.Same(at, priority.High)
+			b, _, _ := together.Same(at, priority.High)
+			if a != b && callers >= n {
+				t.Fatalf("seed %d: %d s later %d s one by one, %d s together", seed, s, a, b)
+			}
+		}
+	}
 }
