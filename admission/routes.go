@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/headgate-go/headgate/admission/internal/spelling"
-	"github.com/headgate-go/headgate/internal/entry"
 	"github.com/headgate-go/headgate/priority"
 	"github.com/headgate-go/headgate/ratelimit"
 )
@@ -75,7 +74,7 @@ func newRules(table map[string]Rule, prev *rules, fits func(*route) error) (*rul
 			err = fits(rt)
 		}
 		if err == nil {
-			rt.id = entry.MostRoutes - i // those of At count from 1
+			rt.id = 1024 - i // the highest that a queue learns the time of; those of At count from 1
 			err = rs.add(pattern, rt, rule.anyCase)
 		}
 		if err != nil {

@@ -192,11 +192,11 @@ func TestWrongUnitsAreToldAtSetUp(t *testing.T) {
 	of := func(*http.Request) int { return 1 }
 	tokens := ratelimit.Counting("tokens", ratelimit.PerKey(1, 1))
 	for want, opts := range map[string][]admission.RouteOption{
-		`CostIn("rows"): no limit counts it`: {admission.CostIn("rows", of)},
-		`CostIn("tokens") is given twice`:    {admission.CostIn("tokens", of), admission.CostIn("tokens", of)},
+		`CostIn("rows"): no limit counts it`:    {admission.CostIn("rows", of)},
+		`CostIn("tokens") is given twice`:       {admission.CostIn("tokens", of), admission.CostIn("tokens", of)},
 		`CostIn(""): a route names up to four`:  {admission.CostIn("", of)},
 		`CostIn("e"): a route names up to four`: {admission.CostIn("a", of), admission.CostIn("b", of), admission.CostIn("c", of), admission.CostIn("d", of), admission.CostIn("e", of)},
-		`Exempt excludes every other`:        {admission.Exempt(), admission.CostIn("tokens", of)},
+		`Exempt excludes every other`:           {admission.Exempt(), admission.CostIn("tokens", of)},
 	} {
 		_, err := admission.New(admission.Options{Rate: tokens, Routes: map[string]admission.Rule{"/x": admission.AtLevel(priority.Normal, opts...)}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `Options.Routes["/x"]`) {

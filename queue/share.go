@@ -119,6 +119,8 @@ type times struct {
 	routes []mean // by Ticket.Route
 }
 
+const highestRoute = 1024 // whose time is learned
+
 const (
 	unitTime = time.Millisecond // estimate without evidence: turns are equal in requests then
 
@@ -150,7 +152,7 @@ func (t *times) add(l priority.Level, route int, held time.Duration, slots int) 
 		t.all.add(held)
 	}
 	t.levels[l.Index()].add(held)
-	if route <= 0 || route > entry.MostRoutes {
+	if route <= 0 || route > highestRoute {
 		return
 	}
 	for route >= len(t.routes) {

@@ -12,9 +12,6 @@ import (
 // level waiting, whatever its rank.
 const LowestTurn = 20
 
-// MostRoutes is the highest number of a route whose time is learned.
-const MostRoutes = 1024
-
 // Forever as an Arrival's Remaining means: no deadline.
 const Forever = time.Duration(math.MaxInt64)
 
