@@ -39,7 +39,7 @@ func axe(t *testing.T) string {
 // breaches are the rules of WCAG 2.2, levels A and AA, that the page breaks.
 func breaches(t *testing.T, tab context.Context) (found []struct {
 	ID, Help string
-	Nodes    []struct{ Html, FailureSummary string }
+	Nodes    []struct{ HTML, FailureSummary string }
 }) {
 	t.Helper()
 	ask[bool](t, tab, `(() => {
@@ -82,7 +82,7 @@ func TestThePageIsForEverybody(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond) // a frame in this size and these colours
 		for _, b := range breaches(t, tab) {
 			for _, n := range b.Nodes {
-				t.Errorf("%d px, %s: %s (%s)\n%s\n%s", c.width, c.colour, b.ID, b.Help, n.Html, n.FailureSummary)
+				t.Errorf("%d px, %s: %s (%s)\n%s\n%s", c.width, c.colour, b.ID, b.Help, n.HTML, n.FailureSummary)
 			}
 		}
 		if wide := ask[int64](t, tab, "document.documentElement.scrollWidth"); wide > c.width {
