@@ -95,7 +95,7 @@ func newPoolFrame(p admission.PoolStats) poolFrame {
 }
 
 func newLimitFrame(l admission.LimitStats) limitFrame {
-	f := limitFrame{Name: l.Name, Burst: l.Policy.Burst, Keys: l.Keys, Most: l.MaxKeys, Overflow: l.Overflow}
+	f := limitFrame{Name: text(l.Name), Burst: l.Policy.Burst, Keys: l.Keys, Most: l.MaxKeys, Overflow: l.Overflow}
 	if l.Policy.Burst > 0 {
 		f.Rate = perSecond(l.Policy.Rate)
 	}
@@ -186,7 +186,7 @@ next:
 			}
 		}
 		store := storeFrame{
-			Name: text(s.Name), State: s.State, Why: s.Why, Since: s.Since.Seconds(), Degraded: s.Degraded,
+			Name: text(s.Name), State: text(s.State), Why: text(s.Why), Since: s.Since.Seconds(), Degraded: s.Degraded,
 			Peers: s.Peers, Rate: perSecond(s.Rate), Share: perSecond(s.ShareRate),
 			Keys: s.Keys, AwayKeys: s.AwayKeys,
 		}
