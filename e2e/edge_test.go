@@ -28,6 +28,7 @@ type edge struct {
 	config     string // path of its file
 	process    *exec.Cmd
 	exited     chan struct{}
+	read       chan struct{} // closed once all that it said has been read
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -79,7 +80,7 @@ func startEdge(t testing.TB, upstream, file string, args ...string) *edge {
 // text is written there first.
 func startProgram(t testing.TB, dir, text string, args ...string) *edge {
 	t.Helper()
-	e := &edge{t: t, exited: make(chan struct{})}
+	e := &edge{t: t, exited: make(chan struct{}), read: make(chan struct{})}
 	if i := slices.Index(args, "-config"); i >= 0 {
 		e.config = args[i+1]
 		e.write(text)
@@ -92,9 +93,8 @@ func startProgram(t testing.TB, dir, text string, args ...string) *edge {
 	if err := e.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	read := make(chan struct{})
-	go e.follow(stderr, read)
-	t.Cleanup(func() { e.stop(read) })
+	go e.follow(stderr)
+	t.Cleanup(e.stop)
 	e.addr = e.said(`msg=serving listen=(\S+)`)
 	e.admin = e.said(`msg=admin listen=(\S+)`)
 	e.base = "http://" + e.addr
@@ -104,22 +104,22 @@ func startProgram(t testing.TB, dir, text string, args ...string) *edge {
 	return e
 }
 
-func (e *edge) follow(stderr io.Reader, read chan<- struct{}) {
+func (e *edge) follow(stderr io.Reader) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		e.mu.Lock()
 		e.log.WriteString(lines.Text() + "\n")
 		e.mu.Unlock()
 	}
-	close(read)
+	close(e.read)
 }
 
-func (e *edge) stop(read <-chan struct{}) {
+func (e *edge) stop() {
 	select {
 	case <-e.exited:
 	default:
 		e.process.Process.Kill()
-		<-read
+		<-e.read
 		e.process.Wait()
 	}
 	if e.t.Failed() {
@@ -161,7 +161,10 @@ func (e *edge) signal(s syscall.Signal) {
 func (e *edge) wait(longest time.Duration) error {
 	e.t.Helper()
 	ended := make(chan error, 1)
-	go func() { ended <- e.process.Wait() }()
+	go func() {
+		<-e.read // the end of the process closes the pipe, read or not
+		ended <- e.process.Wait()
+	}()
 	select {
 	case err := <-ended:
 		close(e.exited)
